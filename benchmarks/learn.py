@@ -3,8 +3,8 @@
 Updates take one step on 1,000 samples: of a table of 8 states, of networks with two layers of 64 and of 512, and of a
 small convolutional one. The shares of time are those of playing, of searching Y, of the step with its batch, and of the
 critics: only the last two can gain from a GPU. Throughput is steps of the environment that are learned from per second
-of the processor, beside Stable-Baselines3's PPO where it is installed. And gradients by hand are compared with
-autograd's, at the sizes at which they are used.
+of the processor, beside Stable-Baselines3's PPO where it is installed. And updates and iterations with gradients by
+hand are compared with the same by autograd.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from torch import nn
 import envs
 import rl
 from rl import backprop
-from rl.flat import Flat
-from rl.policies import Categorical, MLPCategorical, MLPGaussian, Policy, SoftmaxTable
+from rl.policies import Categorical, MLPGaussian, Policy, SoftmaxTable
 from rl.updates import Batch
 
 from .harness.figures import machine, median, ratio, table
@@ -104,7 +103,12 @@ def shares(turns: int) -> list[Figures]:
             else rl.SICPPO(PicturedShips(ships), constraint(), policy=Convolutional(), device="cpu", **options)
         )
         spent = dict.fromkeys(("play", "batch", "step", "critics"), 0.0)
-        places = ((agent.world, "play"), (agent.world, "batch"), (agent.update, "step"), (agent.world, "settle"))
+        places = (
+            (agent.world, "evaluate"),
+            (agent.world, "batch"),
+            (agent.update, "step"),
+            (agent.world, "fit_critics"),
+        )
         for part, (owner, method) in zip(spent, places, strict=True):
             object.__setattr__(owner, method, _clocked(getattr(owner, method), spent, part))
         start = time.process_time()
@@ -160,14 +164,14 @@ def _ours(hidden: tuple[int, ...], divergence: float) -> Callable[[], float]:
     settings: dict[str, Any] = {"hidden": hidden, "episodes": 128, "minibatch": 800, "divergence": divergence}
     one = rl.SICPPO(ships, envs.ship.constraint(), rl.SICPPOConfig(**settings), seed=0, device="cpu")
     counted: list[int] = []
-    play = one.world.play
+    play = one.world.evaluate
 
     def counting(state: Any) -> Any:
         played = play(state)
         counted.append(played.data.episodes.steps)
         return played
 
-    object.__setattr__(one.world, "play", counting)
+    object.__setattr__(one.world, "evaluate", counting)
     one.learn(1, evaluate_every=10**9)  # ships wander for 100 steps at first; that is what is measured
 
     def rate() -> float:
@@ -200,38 +204,52 @@ def _theirs(hidden: tuple[int, ...]) -> Callable[[], float] | None:
 
 
 def gradients(turns: int) -> list[Figures]:
-    """Milliseconds of a policy step forth and back, on 800 samples: by hand, and by autograd."""
+    """Milliseconds of updates and of an iteration of SI-CPPO: with gradients by hand, and by autograd alone.
+
+    Updates take 1,000 samples. Both take turns, and ratios are the medians over the turns.
+    """
     rows = []
     for size, hidden in SIZES.items():
-        for kind, policy, actions in (
-            ("Gaussian", MLPGaussian(6, 1, hidden), torch.randn(800, 1)),
-            ("categorical", MLPCategorical(6, 4, hidden), torch.randint(4, (800,))),
-        ):
-            Flat(policy)
-            seen, slope = torch.randn(800, 6), torch.randn(800) / 800
-
-            def hand(policy: Policy = policy, seen: Any = seen, actions: Any = actions, slope: Any = slope) -> None:
-                backprop.by_formulas(policy, seen, actions)[1](slope)
-
-            def auto(policy: Policy = policy, seen: Any = seen, actions: Any = actions, slope: Any = slope) -> None:
-                backprop.by_autograd(policy, policy.log_prob(seen, actions))[1](slope)
-
-            spent = [(_spent(hand), _spent(auto)) for _ in range(turns)]
-            ours, theirs = (median(each) for each in zip(*spent, strict=True))
-            used = backprop.by_hand(policy.net)
-            rows.append(
-                {"networks": size, "policy": kind, "by_hand_ms": ours, "autograd_ms": theirs}
-                | {"times": median(ratio(b, a) for a, b in spent), "by_hand": used}
+        policy, seen, actions = MLPGaussian(6, 1, hidden), torch.randn(SAMPLES, 6), torch.randn(SAMPLES, 1)
+        with torch.no_grad():
+            log_probs = policy.log_prob(seen, actions)
+        batch = Batch(seen, actions, torch.randn(SAMPLES), torch.full((SAMPLES,), 1 / SAMPLES), log_probs, 10.0)
+        steps: dict[str, Callable[[], Any]] = {
+            name: lambda update=update, policy=policy, batch=batch: update.step(
+                policy, batch, 1e-9, np.random.default_rng(0), {}
             )
+            for name, update in (("NPG", rl.NPG()), ("PPO", rl.PPO()))
+        }
+        steps["an iteration of SI-CPPO"] = _iteration(hidden)
+        for name, step in steps.items():
+            pairs = [(_spent(step), _spent(step, autograd=True)) for _ in range(turns + 1)][1:]  # the first warms up
+            ours, theirs = (median(each) for each in zip(*pairs, strict=True))
+            rows.append(
+                {"networks": size, "step": name, "by_hand_ms": ours, "autograd_ms": theirs}
+                | {"times": median(ratio(b, a) for a, b in pairs)}
+            )
+        say(f"gradients: {size}")
     return rows
 
 
-def _spent(step: Callable[[], None], repeats: int = 20) -> float:
-    """Milliseconds of the processor a step."""
+def _iteration(hidden: tuple[int, ...]) -> Callable[[], Any]:
+    """A function that learns for one iteration."""
+    ships = gymnasium.make_vec("lsip/ShipRoute-v0", num_envs=128)
+    agent = rl.SICPPO(ships, envs.ship.constraint(), hidden=hidden, divergence=NEVER, seed=0, device="cpu")
+    return lambda: agent.learn(agent.total_steps + 1, evaluate_every=10**9)
+
+
+def _spent(step: Callable[[], Any], *, autograd: bool = False) -> float:
+    """Milliseconds of the processor a step, with gradients by hand or by autograd."""
+    known = backprop.by_hand
     start = time.process_time()
-    for _ in range(repeats):
+    try:
+        if autograd:
+            backprop.by_hand = lambda net: False
         step()
-    return 1000 * (time.process_time() - start) / repeats
+    finally:
+        backprop.by_hand = known
+    return 1000 * (time.process_time() - start)
 
 
 def show(figures: Figures) -> str:
@@ -248,7 +266,7 @@ def run(options: Options) -> Figures:
         "updates": lambda: updates(3 if quick else 15),
         "shares": lambda: shares(1 if quick else 4),
         "throughput": lambda: throughput(2 if quick else 7),
-        "gradients": lambda: gradients(3 if quick else 15),
+        "gradients": lambda: gradients(3 if quick else 9),
     }
     torch.set_num_threads(1)
     try:

@@ -116,7 +116,7 @@ def episodic(name: str, method: str, seed: int, steps: int) -> tuple[float, floa
     agent.learn(steps, evaluate_every=arena.every)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rl.NoGoodPolicyWarning)
-        played = agent.world.played(agent.episodes(arena.fresh, 10_000 + seed))
+        played = agent.world.evaluation_of(agent.episodes(arena.fresh, 10_000 + seed))
     places = agent.constraint.domain.grid(arena.mesh)
     if played.candidates is not None:
         places = np.concatenate([places, agent.constraint.domain.project(played.candidates)])

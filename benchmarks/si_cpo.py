@@ -91,7 +91,7 @@ def parts(rounds: int) -> Figures:
     policy = agent.world.table()
     visits = agent.evaluation.evaluate(agent.simulator, policy, rng).visits
     reward = Objective(1.0, mdp.domain.project(mdp.domain.lower[None]), np.zeros(1))
-    played = agent.world.play(agent.state)
+    played = agent.world.evaluate(agent.state)
 
     def sample() -> Any:
         return agent.world.batch(played, reward, agent.update, agent.state)
@@ -126,7 +126,7 @@ def evaluation(rounds: int) -> Figures:
     return {**found, "speed": speed, "error": dict(zip(ways, apart, strict=True))}
 
 
-def learning(setting: experiment.Setting, names: Sequence[str], seeds: int, length: int) -> Figures:
+def learning(setting: experiment.SICPOSetting, names: Sequence[str], seeds: int, length: int) -> Figures:
     """Final errors over environments, by method and by choice of the policy."""
     runs = experiment.runs_of(setting, names, seeds, length)
     with tempfile.TemporaryDirectory() as folder:

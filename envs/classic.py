@@ -177,10 +177,10 @@ class PendulumVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
         none = np.zeros(self.num_envs, dtype=np.bool_)
         if self._steps == self.max_episode_steps:
             return self.reset()[0], np.zeros(self.num_envs), none, none, {}
-        found, one = numbers(actions, "Torques", nan=True), self.one
-        if found.shape != (self.num_envs, 1):
-            raise lsip.ModelError(f"Actions are one torque a pendulum, ({self.num_envs}, 1); got {found.shape}.")
-        torques = found[:, 0].clip(-one.max_torque, one.max_torque)
+        wanted, one = numbers(actions, "Torques", nan=True), self.one
+        if wanted.shape != (self.num_envs, 1):
+            raise lsip.ModelError(f"Actions are one torque a pendulum, ({self.num_envs}, 1); got {wanted.shape}.")
+        torques = wanted[:, 0].clip(-one.max_torque, one.max_torque)
         turned = (self.angles + np.pi) % (2 * np.pi) - np.pi
         rewards = -(turned**2 + 0.1 * self.speeds**2 + 0.001 * torques**2)
         pull = 3 * one.g / (2 * one.l) * np.sin(self.angles) + 3.0 / (one.m * one.l**2) * torques

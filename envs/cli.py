@@ -62,7 +62,7 @@ def reproduce(options: argparse.Namespace) -> int:
             f"There is no figure or table named {options.name!r}; the names are {', '.join(EXPERIMENTS)} and all."
         )
     _prepare(options.out)
-    found: dict[str, Any] = {}
+    written: dict[str, Any] = {}
     for name in chosen:
         experiment = EXPERIMENTS[name]
         if not options.json:
@@ -74,14 +74,14 @@ def reproduce(options: argparse.Namespace) -> int:
             bar.clear()
         if options.json:
             numbers = json.loads(outcome.paths[-1].read_text(encoding="utf-8"))
-            found[name] = {"paths": [str(path) for path in outcome.paths], "numbers": numbers}
+            written[name] = {"paths": [str(path) for path in outcome.paths], "numbers": numbers}
             continue
         for line in outcome.lines:
             print(f"  {line}")
         for path in outcome.paths:
             print(f"  wrote {path}", flush=True)
     if options.json:
-        print(json.dumps(found, allow_nan=False))
+        print(json.dumps(written, allow_nan=False))
     return 0
 
 

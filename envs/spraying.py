@@ -76,12 +76,12 @@ def _observed(positions: Array, steps: NDArray[np.int64]) -> Single:
 
 def _taken(actions: ArrayLike, count: int) -> Array:
     """Actions (n, 3) as they are carried out."""
-    found = numbers(actions, "Actions", nan=True)
-    if found.shape != (count, 3):
-        raise lsip.ModelError(f"Actions are (drive, steer, flow) for each vehicle, ({count}, 3); got {found.shape}.")
-    if not np.isfinite(found).all():
-        raise lsip.ModelError(f"Actions are finite numbers; got {found[~np.isfinite(found)][0]}.")
-    return found.clip(LOW, HIGH)
+    moves = numbers(actions, "Actions", nan=True)
+    if moves.shape != (count, 3):
+        raise lsip.ModelError(f"Actions are (drive, steer, flow) for each vehicle, ({count}, 3); got {moves.shape}.")
+    if not np.isfinite(moves).all():
+        raise lsip.ModelError(f"Actions are finite numbers; got {moves[~np.isfinite(moves)][0]}.")
+    return moves.clip(LOW, HIGH)
 
 
 def _spaces() -> tuple[gymnasium.spaces.Box[np.float32], gymnasium.spaces.Box[np.float32]]:
@@ -317,7 +317,7 @@ def optimised_route(steps: int, *, margin: float = 1e-3, starts: int = 3, seed: 
         drive = (1 / steps - SLOWEST) / (FASTEST - SLOWEST)
         first = np.column_stack([np.full(steps, drive), np.zeros(steps), np.full(steps, 0.9)])
         first = (first + 0.05 * rng.normal(size=first.shape)).clip(LOW, HIGH)
-        found = minimize(
+        result = minimize(
             lambda flat: flat[2::3].sum(),
             first.ravel(),
             jac=lambda flat: np.tile([0.0, 0.0, 1.0], steps),
@@ -326,8 +326,8 @@ def optimised_route(steps: int, *, margin: float = 1e-3, starts: int = 3, seed: 
             constraints={"type": "ineq", "fun": room},
             options={"maxiter": 300, "ftol": 1e-7},
         )
-        if room(found.x).min() >= -1e-6 and found.fun < least:
-            best, least = found.x, float(found.fun)
+        if room(result.x).min() >= -1e-6 and result.fun < least:
+            best, least = result.x, float(result.fun)
     if best is None:
         raise lsip.ModelError(f"No route of {steps} steps was found that keeps all doses; try more steps.")
     return best.reshape(steps, 3)

@@ -137,8 +137,8 @@ def _add_device(parser: argparse.ArgumentParser) -> None:
 
 
 def _setting(text: str) -> tuple[str, Any]:
-    name, given, value = text.partition("=")
-    if not given or not name.isidentifier():
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
         raise argparse.ArgumentTypeError(f"NAME=VALUE is needed; got {text!r}")
     try:
         return name, ast.literal_eval(value)
@@ -214,16 +214,16 @@ def _begun(options: argparse.Namespace, task: tasks.Task) -> rl.SICPPO:
     method = options.method or "si-cppo"
     kind, own = METHODS[method]
     config = rl.SICPPOConfig.paper() if options.paper else rl.SICPPOConfig(**task.settings)
-    given = dict(options.set or [])
+    settings = dict(options.set or [])
     if options.eta is not None:
-        given["eta"] = options.eta
-    prices = task.multipliers.get(method, {}) | {name: given.pop(name) for name in own if name in given}
-    unknown = set(given) - {f.name for f in fields(config)}
+        settings["eta"] = options.eta
+    prices = task.multipliers.get(method, {}) | {name: settings.pop(name) for name in own if name in settings}
+    unknown = set(settings) - {f.name for f in fields(config)}
     if unknown:
         known = ", ".join([*(f.name for f in fields(config)), *own])
         raise lsip.ModelError(f"There is no setting {', '.join(sorted(unknown))}; the settings are {known}.")
-    config = replace(config, **given)
-    made: rl.SICPPO = kind()(
+    config = replace(config, **settings)
+    agent: rl.SICPPO = kind()(
         task.vector(),
         task.constraint(),
         config,
@@ -234,13 +234,13 @@ def _begun(options: argparse.Namespace, task: tasks.Task) -> rl.SICPPO:
         workers=_workers(options),
         **(ship_si_cppo.SEARCH if options.paper else {}),
     )
-    return made
+    return agent
 
 
 def _resumed(options: argparse.Namespace, task: tasks.Task) -> rl.SICPPO:
-    given = [f"--{name}" for name in OF_THE_RUN if getattr(options, name) is not None]
-    if given:
-        raise lsip.ModelError(f"A resumed run keeps its own {', '.join(given)}: leave that out.")
+    fixed = [f"--{name}" for name in OF_THE_RUN if getattr(options, name) is not None]
+    if fixed:
+        raise lsip.ModelError(f"A resumed run keeps its own {', '.join(fixed)}: leave that out.")
     return tasks.loaded(options.resume, task, task.copies, options.device, options.log, _workers(options))
 
 

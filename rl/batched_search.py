@@ -60,12 +60,12 @@ class BatchedSearch:
         drawn = domain.sample(self.points, seed)
         best, values = self.climbed(costs, costs.tensor(drawn))
         table = read(torch.cat([best, values[:, None]], dim=1))
-        points, found = table[:, :-1], table[:, -1]
+        points, attained = table[:, :-1], table[:, -1]
         inside = domain.project(points)
         if not np.array_equal(inside, points):
-            points, found = inside, costs.values(inside)
-        order = np.argsort(-found, kind="stable")
-        return lsip.oracles.Separation(points[order], found[order], np.inf, np.zeros(len(order), dtype=np.intp))
+            points, attained = inside, costs.values(inside)
+        order = np.argsort(-attained, kind="stable")
+        return lsip.oracles.Separation(points[order], attained[order], np.inf, np.zeros(len(order), dtype=np.intp))
 
     def climbed(self, costs: DeviceCosts, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Where the best of the points y (N, m) come to, (k, m), and the values there."""

@@ -235,8 +235,8 @@ class _Certification:
         tol = self.tolerance(tuning.inequality.excess(self.width, self.n, log_tests, 0.0))
         reference, apart = sample.episode(first), np.zeros(len(shares))
         for e in others:
-            found = self.supremum(sample.episode(e).minus(reference), tol, bounded=False)
-            apart[e] = np.clip(found.bound, 0.0, self.width)  # which costs within their range do not exceed
+            separation = self.supremum(sample.episode(e).minus(reference), tol, bounded=False)
+            apart[e] = np.clip(separation.bound, 0.0, self.width)  # which costs within their range do not exceed
         excess = tuning.inequality.excess(self.width, self.n, log_tests, float(shares @ apart**2))
         return float(self.supremum(reference, tol).bound + shares @ apart) + excess
 
@@ -250,8 +250,8 @@ class _Certification:
         factor = (1 + tuning.stretch) * factor
         form = sample.scattered(slice(self.pilot, None), sample.mean(slice(self.pilot)))
         k = int(np.argmin(constant + factor * form.squares(sample.costs(worst[None, :], EVERY))))
-        found = self.supremum(replace(form, factor=float(factor[k])), self.tolerance(constant[k]))
-        return float(found.bound + constant[k])
+        separation = self.supremum(replace(form, factor=float(factor[k])), self.tolerance(constant[k]))
+        return float(separation.bound + constant[k])
 
     def cells(self) -> tuple[float, float]:
         """log N of the cells that cover Y, and ω; the cells are chosen without a look at more than the pilot."""
@@ -273,10 +273,10 @@ class _Certification:
         if not violation.family.enclosable:
             raise lsip.ModelError(UNPROVEN)
         boxes = lsip.oracles.BranchAndBound.max_boxes if self.traced else self.tuning.most_costs / self.steps
-        found = lsip.oracles.supremum(violation, tol=tol, max_boxes=math.ceil(boxes))
+        separation = lsip.oracles.supremum(violation, tol=tol, max_boxes=math.ceil(boxes))
         proven = not self.traced and self.sample.constraint.lipschitz is None  # constants, and nothing but those
-        self.trusts.update([ROUNDED] if proven else found.trusts)
-        return found
+        self.trusts.update([ROUNDED] if proven else separation.trusts)
+        return separation
 
     def violation(self, form: Form, bounded: bool) -> FamilyViolation:
         """What an oracle maximises."""
@@ -319,10 +319,10 @@ class _Certification:
 
         Where formulas are too long, suprema rest on those that were given, and say so.
         """
-        given, most = sample.constraint.lipschitz, self.tuning.most_steps
+        declared, most = sample.constraint.lipschitz, self.tuning.most_steps
         if self.of_table is not None:
             return self.of_table
-        if given is not None and not self.traced:
+        if declared is not None and not self.traced:
             return self.slopes[0]
         size = sample.weights.shape[1]
 
@@ -331,7 +331,7 @@ class _Certification:
             return _steepest(sample.constraint, lambda y: sample.costs(y, some), some.stop - first)
 
         proven = max(map(of, range(0, size, most)))
-        if not np.isfinite(proven) and given is None:
+        if not np.isfinite(proven) and declared is None:
             raise lsip.ModelError(UNPROVEN)
         return proven if np.isfinite(proven) else self.slopes[0]
 

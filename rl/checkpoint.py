@@ -46,33 +46,33 @@ def write(path: str | Path, facts: dict[str, Any], arrays: dict[str, Any]) -> No
     """Replace the file at once: a crash leaves the old one, never half of a new one."""
     with whole_file(path, EXAMPLE) as part:
         buffer = io.BytesIO()
-        told = json.dumps({"version": lsip.__version__, **facts}, default=plain)
-        np.savez(buffer, facts=np.array(told), **arrays)
+        header = json.dumps({"version": lsip.__version__, **facts}, default=plain)
+        np.savez(buffer, facts=np.array(header), **arrays)
         part.write_bytes(buffer.getvalue())
 
 
 def read(path: str | Path, kind: str, schema: Schema, wanted: Callable[[str], bool]) -> tuple[Facts, Arrays]:
     """The facts and the wanted arrays of a file of this kind; ModelError if it is none, or they are not as declared."""
-    found = facts(path, kind)
-    with reading(path, kind, found):
-        if found["kind"] != kind:
-            raise ValueError(f"it was written by {found['kind']}")
-        conform({name: fact for name, fact in found.items() if name != "version"}, schema, "it")
+    header = facts(path, kind)
+    with reading(path, kind, header):
+        if header["kind"] != kind:
+            raise ValueError(f"it was written by {header['kind']}")
+        conform({name: fact for name, fact in header.items() if name != "version"}, schema, "it")
         arrays = read_arrays(path, f"a file written by {kind}.save", wanted)
         for name, array in arrays.items():  # nothing of nothing may still be a billion of rows
             if any(n > Path(path).stat().st_size for n in array.shape):
                 raise ValueError(f"{name} has shape {array.shape}, more than the file holds")
-        return found, arrays
+        return header, arrays
 
 
 def facts(path: str | Path, kind: str) -> Facts:
     """The plain data of a file; ModelError if it cannot be of this kind."""
     check_exists(path, kind)
     with reading(path, kind):
-        found = read_facts(path, f"a file written by {kind}.save")
-        if not isinstance(found, dict):
+        header = read_facts(path, f"a file written by {kind}.save")
+        if not isinstance(header, dict):
             raise ValueError("it holds no names")
-        return found
+        return header
 
 
 @contextmanager

@@ -111,8 +111,8 @@ class SemiInfiniteCost:
         validation.function("candidates", candidates, "observations")
         cost = _array(cost)
         self.index, self.domain = _read_domain(domain, cost, bound)
-        given: Any = bound  # a function has no axes, either
-        if axes(given) if not isinstance(bound, lsip.Expression) else bound.ndim:
+        level: Any = bound  # a function has no axes, either
+        if axes(level) if not isinstance(bound, lsip.Expression) else bound.ndim:
             raise lsip.ModelError("`bound` is one number for every y; a bound with a shape was given.")
         if self.index is not None and (_is_function(cost) or _is_function(bound)):
             raise lsip.ModelError(
@@ -143,9 +143,9 @@ class SemiInfiniteCost:
         candidates: Callable[[Steps], ArrayLike] | None = None,
     ) -> SemiInfiniteCost:
         """Finitely many costs of an environment, each a function of observations and actions with values (B,)."""
-        for name, given in (("costs", costs), ("bounds", bounds)):
-            if not isinstance(given, list | tuple | np.ndarray) or getattr(given, "ndim", 1) == 0:
-                raise lsip.ModelError(f"`{name}` are a list; got {validation.shown(given)}.")
+        for name, values in (("costs", costs), ("bounds", bounds)):
+            if not isinstance(values, list | tuple | np.ndarray) or getattr(values, "ndim", 1) == 0:
+                raise lsip.ModelError(f"`{name}` are a list; got {validation.shown(values)}.")
         for i, each in enumerate(costs):
             validation.function(f"costs[{i}]", each, "observations", "actions")
         if len(costs) != len(bounds) or not len(costs):
@@ -165,30 +165,30 @@ class SemiInfiniteCost:
         """Costs c_y at the steps of an environment: (N, B) for points (N, m) and B steps."""
         if self.index is not None:
             self.for_steps()  # says what is wrong
-        found = self._computed("cost(y, observations, actions)", self.cost, y, observations, actions)
-        if found.shape != (len(y), len(observations)):
+        costs = self._computed("cost(y, observations, actions)", self.cost, y, observations, actions)
+        if costs.shape != (len(y), len(observations)):
             raise lsip.ModelError(
                 f"`cost(y, observations, actions)` must give one number a point and step, shape "
-                f"({len(y)}, {len(observations)}); got {found.shape}."
+                f"({len(y)}, {len(observations)}); got {costs.shape}."
             )
-        return _finite(found, "cost(y, observations, actions)", y)
+        return _finite(costs, "cost(y, observations, actions)", y)
 
     def bounds(self, y: Array) -> Array:
         """u_y at points (N, m)."""
-        found = self._computed("bound(y)", self.bound, y)
-        if found.shape != (len(y),):
+        bounds = self._computed("bound(y)", self.bound, y)
+        if bounds.shape != (len(y),):
             raise lsip.ModelError(
-                f"`bound(y)` must give one number a point, shape ({len(y)},) for y {y.shape}; got {found.shape}."
+                f"`bound(y)` must give one number a point, shape ({len(y)},) for y {y.shape}; got {bounds.shape}."
             )
-        return _finite(found, "bound(y)", y)
+        return _finite(bounds, "bound(y)", y)
 
-    def _computed(self, call: str, function: Callable[..., Any], *given: Any) -> Array:
+    def _computed(self, call: str, function: Callable[..., Any], *arguments: Any) -> Array:
         """What cost or bound give for arrays; those of torch get tensors."""
         if self.tensors:
             import torch
 
-            given = tuple(torch.as_tensor(np.asarray(each)) for each in given)
-        return numbers(called(call, function, *given), "What cost or bound give", nan=True)
+            arguments = tuple(torch.as_tensor(np.asarray(each)) for each in arguments)
+        return numbers(called(call, function, *arguments), "What cost or bound give", nan=True)
 
     def for_steps(self) -> SemiInfiniteCost:
         """The constraint itself, if it is one of an environment."""
@@ -233,10 +233,10 @@ class CostTable:
         validation.call("cost", c.cost, "y")
         point = c.domain.project(0.5 * (c.domain.lower + c.domain.upper)[None, :])
         c.bounds(point)  # checks its shape
-        found = called("cost(y)", c.cost, point)
-        if not isinstance(found, lsip.Expression):
-            found = numbers(found, "What `cost` gives", nan=True)
-        return tuple(found.shape[1:])
+        costs = called("cost(y)", c.cost, point)
+        if not isinstance(costs, lsip.Expression):
+            costs = numbers(costs, "What `cost` gives", nan=True)
+        return tuple(costs.shape[1:])
 
     @property
     def by_state(self) -> bool:
@@ -268,18 +268,18 @@ class CostTable:
             return lsip.forall(c.index, (scale * cost) @ x <= c.bound)
 
         def rows(y: Array | lsip.Expression) -> Values:
-            given = called("cost(y)", c.cost, y)
-            if not isinstance(given, lsip.Expression):
-                given = numbers(given, "What `cost` gives", nan=True)
-            if given.shape[:1] != (len(y),):
-                raise lsip.ModelError(f"`cost` must give one row a point; got shape {given.shape} for {len(y)} points.")
-            if given.size != len(y) * self.size:
-                raise lsip.ModelError(f"`cost` must give {self.size} numbers a point; got shape {given.shape}.")
-            return scale * given.reshape(len(y), self.size)
+            costs = called("cost(y)", c.cost, y)
+            if not isinstance(costs, lsip.Expression):
+                costs = numbers(costs, "What `cost` gives", nan=True)
+            if costs.shape[:1] != (len(y),):
+                raise lsip.ModelError(f"`cost` must give one row a point; got shape {costs.shape} for {len(y)} points.")
+            if costs.size != len(y) * self.size:
+                raise lsip.ModelError(f"`cost` must give {self.size} numbers a point; got shape {costs.shape}.")
+            return scale * costs.reshape(len(y), self.size)
 
         def limits(y: Array | lsip.Expression) -> Values:
-            found: Values = called("bound(y)", c.bound, y)
-            return found
+            bounds: Values = called("bound(y)", c.bound, y)
+            return bounds
 
         if c.lipschitz is None:
             return lsip.Family(c.domain, rows, limits).on(x)
@@ -320,13 +320,13 @@ class CostTable:
             np.stack(np.meshgrid(*ends, indexing="ij"), axis=-1).reshape(-1, domain.dim)
             for ends in ([s[:-1] for s in sides], [s[1:] for s in sides])
         )
-        found, _ = family.enclosed(lower, upper, np.zeros(len(lower), dtype=np.intp))
-        if not np.isfinite(found.lo).all() or not np.isfinite(found.hi).all():
+        enclosure, _ = family.enclosed(lower, upper, np.zeros(len(lower), dtype=np.intp))
+        if not np.isfinite(enclosure.lo).all() or not np.isfinite(enclosure.hi).all():
             raise lsip.ModelError(
                 "Nothing bounds the costs of a step over all of Y: say what they lie between, "
                 "rl.SemiInfiniteCost(…, range=(lowest, highest))."
             )
-        return float(found.lo.min()), float(found.hi.max())
+        return float(enclosure.lo.min()), float(enclosure.hi.max())
 
     def steepest(self) -> float:
         """A Lipschitz constant of all costs in y, in the sup norm; inf if none is proven or was given."""
@@ -351,16 +351,18 @@ class CostTable:
         """
         violation = self.violation(visits)
         if oracle is not None:
-            found = lsip.oracles.ask(oracle, violation, seed=seed)
+            separation = lsip.oracles.ask(oracle, violation, seed=seed)
         elif self._program.families[0].enclosable and violation.domain.dim <= 4:
-            found = lsip.oracles.supremum(violation, tol=tol)
+            separation = lsip.oracles.supremum(violation, tol=tol)
         else:
-            found = lsip.oracles.Multistart().maximise(violation, target=0.0, seed=seed)
-        if not len(found.values):
+            separation = lsip.oracles.Multistart().maximise(violation, target=0.0, seed=seed)
+        if not len(separation.values):
             raise lsip.ModelError(f"The oracle {type(oracle).__name__} found no point; choose another.")
-        k = int(np.argmax(found.values))
-        room = self.room(doubt) if np.isfinite(found.bound) else 0.0
-        return Worst(float(found.values[k]), found.points[k], float(found.bound) + room, found.trusts)
+        k = int(np.argmax(separation.values))
+        room = self.room(doubt) if np.isfinite(separation.bound) else 0.0
+        return Worst(
+            float(separation.values[k]), separation.points[k], float(separation.bound) + room, separation.trusts
+        )
 
     def keeps(self, visits: Array, doubt: float = 0.0, known: FamilyViolation | None = None) -> bool:
         """Whether it is proven that no y is violated, even if the visits are wrong by `doubt` in all.
@@ -372,31 +374,31 @@ class CostTable:
             return False
         room = self.room(doubt)
         violation = self.violation(visits) if known is None else known
-        found = lsip.oracles.BranchAndBound().maximise(violation, target=-room)
-        return bool(found.bound <= -room)
+        separation = lsip.oracles.BranchAndBound().maximise(violation, target=-room)
+        return bool(separation.bound <= -room)
 
     def room(self, doubt: float) -> float:
         """What visits that are wrong by `doubt` in all can change in a violation, at most."""
         return doubt * self._program.families[0].largest() * (1 + 1e-12) if doubt else 0.0
 
 
-def called(call: str, function: Callable[..., Any], *given: Any) -> Any:
+def called(call: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """What a function of a constraint gives; its own errors become a sentence."""
-    shapes = " and ".join(str(tuple(getattr(part, "shape", ()))) for part in given)
-    with code_of(f"`{call}`", f" It was given shape{'s' * (len(given) > 1)} {shapes}."):
-        return answer(call, function, *given)
+    shapes = " and ".join(str(tuple(getattr(part, "shape", ()))) for part in arguments)
+    with code_of(f"`{call}`", f" It was given shape{'s' * (len(arguments) > 1)} {shapes}."):
+        return answer(call, function, *arguments)
 
 
 def _read_domain(domain: lsip.Domain | lsip.Index, cost: Cost, bound: Bound) -> tuple[lsip.Index | None, lsip.Domain]:
     """The index that expressions are written in (None for functions), and its domain."""
-    found: dict[lsip.Index, None] = {}
+    indices: dict[lsip.Index, None] = {}
     for part in (cost, bound):
         if isinstance(part, lsip.Expression):
-            found.update(dict.fromkeys(part.indices()))
-    if len(found) > 1:
-        names = ", ".join(i.name for i in found)
+            indices.update(dict.fromkeys(part.indices()))
+    if len(indices) > 1:
+        names = ", ".join(i.name for i in indices)
         raise lsip.ModelError(f"`cost` and `bound` must share one index; they use {names}. Use one over a product.")
-    index = next(iter(found), None)
+    index = next(iter(indices), None)
     if isinstance(domain, lsip.Index):
         if index is not None and index is not domain:
             raise lsip.ModelError(
@@ -414,21 +416,21 @@ def _read_domain(domain: lsip.Domain | lsip.Index, cost: Cost, bound: Bound) -> 
 
 def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
     """Lowest and highest cost of a step."""
-    found = validation.array("range", ends)
-    if found.shape != (2,) or found[0] > found[1]:
+    pair = validation.array("range", ends)
+    if pair.shape != (2,) or pair[0] > pair[1]:
         raise lsip.ModelError(f"`range` is a pair (lowest, highest) of costs of a step; got {validation.shown(ends)}.")
-    return float(found[0]), float(found[1])
+    return float(pair[0]), float(pair[1])
 
 
 def _array(cost: Cost) -> lsip.Expression | Array | Function:
     """Lists of numbers or of expressions as arrays; anything else as it is."""
     if isinstance(cost, lsip.Expression) or callable(cost):
         return cost
-    given: Any = cost
-    if not isinstance(given, list | tuple | np.ndarray):
-        return validation.array("cost", given)
+    plain: Any = cost
+    if not isinstance(plain, list | tuple | np.ndarray):
+        return validation.array("cost", plain)
     try:
-        table = np.asarray(given)
+        table = np.asarray(plain)
     except ValueError:
         raise lsip.ModelError("`cost` must be an array; got lists of unequal lengths.") from None
     if table.dtype != object:

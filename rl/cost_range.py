@@ -48,13 +48,13 @@ def check_range(sample: DiscountedCosts, at_once: float) -> None:
         points = search.maximise(extremes).points
     else:
         points = extremes.domain.spread(int(at_once / steps) + 1)
-    found = np.concatenate([extremes.values(points[i : i + 1]) for i in range(len(points))])
+    highest = np.concatenate([extremes.values(points[i : i + 1]) for i in range(len(points))])
     rounding = float(np.finfo(np.float32).eps) * max(abs(low), abs(high))
     for column, limit, sign in ((0, high, 1.0), (1, -low, -1.0)):
-        k = int(np.argmax(found[:, column]))
-        if found[k, column] > limit + rounding:
+        k = int(np.argmax(highest[:, column]))
+        if highest[k, column] > limit + rounding:
             raise lsip.ModelError(
-                f"A step costs {sign * found[k, column]:.6g} at y = {np.array2string(points[k], precision=6)}, outside "
-                f"of the declared range ({low:.6g}, {high:.6g}).\nGive rl.SemiInfiniteCost a `range` that holds for "
-                "every step and every y: a guarantee rests on it."
+                f"A step costs {sign * highest[k, column]:.6g} at y = {np.array2string(points[k], precision=6)}, "
+                f"outside of the declared range ({low:.6g}, {high:.6g}).\nGive "
+                "rl.SemiInfiniteCost a `range` that holds for every step and every y: a guarantee rests on it."
             )

@@ -46,9 +46,9 @@ class Dataset:
     possible: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
-        given: Any = self.counts
-        n = given if type(given) is np.ndarray else validation.array("counts", given)
-        if isinstance(given, list | tuple) and (n == np.floor(n)).all():
+        table: Any = self.counts
+        n = table if type(table) is np.ndarray else validation.array("counts", table)
+        if isinstance(table, list | tuple) and (n == np.floor(n)).all():
             n = n.astype(np.int64)
         if n.ndim != 3 or n.shape[0] != n.shape[2] or not n.size:
             raise lsip.ModelError(f"`counts` must have shape (S, A, S); got {n.shape}.")
@@ -219,8 +219,8 @@ class OptimisticSet:
                 f"No distribution fits the bounds of pair ({s}, {a}): sums {least[s, a]:.6g} to {most[s, a]:.6g}."
             )
         # Where the bounds leave no choice, rounding must not leave a little too much or too little.
-        for known, given, total in ((least >= 1 - 1e-12, lower, least), (most <= 1 + 1e-12, upper, most)):
-            exact = given[known] / total[known][:, None]
+        for known, bounds, total in ((least >= 1 - 1e-12, lower, least), (most <= 1 + 1e-12, upper, most)):
+            exact = bounds[known] / total[known][:, None]
             lower[known], upper[known] = exact, exact
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)

@@ -83,8 +83,8 @@ class DeviceCosts:
     def costs(self, y: Tensor) -> Tensor:
         """c_y at points (N, m) and all steps: (N, B)."""
         call = "cost(y, observations, actions)"
-        found = called(call, self._cost, y, self.observations, self.actions)
-        return _checked(found, (len(y), len(self.weights)), call)
+        costs = called(call, self._cost, y, self.observations, self.actions)
+        return _checked(costs, (len(y), len(self.weights)), call)
 
     def violation(self, y: Tensor) -> Tensor:
         """g at points (N, m): (N,)."""
@@ -155,12 +155,12 @@ def _gradient(values: Tensor, points: Tensor) -> Tensor:
     """Of values (N,), each by its own point (N, m); zero where they do not depend on it."""
     if not values.requires_grad:
         return torch.zeros_like(points)
-    (found,) = torch.autograd.grad(values.sum(), points, create_graph=True, allow_unused=True)
-    return torch.zeros_like(points) if found is None else found
+    (gradient,) = torch.autograd.grad(values.sum(), points, create_graph=True, allow_unused=True)
+    return torch.zeros_like(points) if gradient is None else gradient
 
 
-def _checked(found: Any, shape: tuple[int, ...], call: str) -> Tensor:
-    if not isinstance(found, Tensor) or tuple(found.shape) != shape:
-        what = f"a tensor of shape {tuple(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
+def _checked(values: Any, shape: tuple[int, ...], call: str) -> Tensor:
+    if not isinstance(values, Tensor) or tuple(values.shape) != shape:
+        what = f"a tensor of shape {tuple(values.shape)}" if isinstance(values, Tensor) else type(values).__name__
         raise lsip.ModelError(f"`{call}` must give a tensor of shape {shape}; got {what}.")
-    return found
+    return values

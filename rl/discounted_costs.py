@@ -42,8 +42,8 @@ class Form:
 
     def __call__(self, costs: Any) -> Any:
         """Its values (N,) for costs (N, B), or an expression (1,) for one (1, B)."""
-        found = costs @ self.weights + self.constant
-        return found + self.factor * self.squares(costs) if self.factor else found
+        linear = costs @ self.weights + self.constant
+        return linear + self.factor * self.squares(costs) if self.factor else linear
 
     def squares(self, costs: Any) -> Any:
         """The mean of the squares, (N,)."""
@@ -188,16 +188,16 @@ def of_episodes(constraint: SemiInfiniteCost, episodes: Episodes, horizon: int |
 def of_visits(specification: Specification, visits: Array) -> DiscountedCosts:
     """What paths of a tabular model cost, from the discounted visits (n, S, A) of each."""
     S, A = specification.r.shape
-    given = validation.array("visits", visits)
-    if given.ndim != 3 or given.shape[1:] != (S, A) or len(given) < 2:
+    checked = validation.array("visits", visits)
+    if checked.ndim != 3 or checked.shape[1:] != (S, A) or len(checked) < 2:
         raise lsip.ModelError(
-            f"`visits` are the discounted visits of at least two paths, shape (n, {S}, {A}); got {given.shape}."
+            f"`visits` are the discounted visits of at least two paths, shape (n, {S}, {A}); got {checked.shape}."
         )
-    most, counted = 1 / (1 - specification.gamma), given.sum(axis=(1, 2))
-    if (given < 0).any() or (counted > most * (1 + 1e-9)).any():
+    most, counted = 1 / (1 - specification.gamma), checked.sum(axis=(1, 2))
+    if (checked < 0).any() or (counted > most * (1 + 1e-9)).any():
         raise lsip.ModelError(f"The discounted visits of a path are at least 0 and sum to {most:.6g} at most.")
     table = specification.costs
-    weighed = np.array([table.weights(v) for v in given])
+    weighed = np.array([table.weights(v) for v in checked])
     lowest, highest = specification.constraint.range or table.extremes()
     kept, which = np.unique(weighed, axis=0, return_inverse=True)
     left = np.zeros(len(kept))

@@ -13,7 +13,7 @@ import lsip
 from . import validation
 from .constraint import SemiInfiniteCost, called
 from .rollouts import Episodes
-from .separation import TUNING, Found, separate
+from .separation import TUNING, RankedPoints, separate
 
 if TYPE_CHECKING:
     import torch
@@ -87,8 +87,8 @@ class EpisodeViolation:
         """Points where the constraint says that the cost may peak: (k, m)."""
         if self.constraint.candidates is None:
             return None
-        found = called("candidates(observations)", self.constraint.candidates, self.observations)
-        points = validation.array("candidates(observations)", found)
+        places = called("candidates(observations)", self.constraint.candidates, self.observations)
+        points = validation.array("candidates(observations)", places)
         if points.ndim != 2 or points.shape[1] != self.domain.dim:
             raise lsip.ModelError(
                 f"`candidates(observations)` must give index points, shape (k, {self.domain.dim}); got {points.shape}."
@@ -118,13 +118,13 @@ class EpisodeViolation:
         y = np.asarray(y, dtype=float)
         return self.values(y) + self.constraint.bounds(y)[:, None]
 
-    def found(
+    def worst_points(
         self,
         oracle: lsip.oracles.Oracle,
         target: float,
         rng: np.random.Generator,
         fallback: lsip.oracles.Oracle | None = None,
-    ) -> Found:
+    ) -> RankedPoints:
         """What an oracle finds, the constraint's own candidates included."""
         seed = int(rng.integers(2**31))
         return separate(self, oracle, target, seed, fallback=fallback, candidates=self.candidates())

@@ -19,13 +19,13 @@ from . import backprop, validation
 from .constraint import SemiInfiniteCost
 from .episode_violation import EpisodeViolation
 from .flat import Flat
-from .learner import Played
+from .learner import Evaluation
 from .player import Player, vectors, width
 from .policies import MLPCategorical, MLPGaussian, Policy, layers
 from .rollouts import AnyEnv, Episodes, as_vector, joined, round_seeds
 from .rules import Objective
 from .si_cppo_config import SICPPOConfig
-from .state import Kept, Normaliser, State
+from .state import KeptPolicy, Normaliser, State
 from .updates import Batch, Update
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ Array = NDArray[Any]
 
 
 @dataclass(eq=False)
-class Lesson:
+class TrainingData:
     """Episodes, and what was computed of them on the way to a batch."""
 
     episodes: Episodes
@@ -62,7 +62,7 @@ class EpisodicWorld:
         self.env, self.config, self.device = as_vector(env), config, device
         if not isinstance(constraint, SemiInfiniteCost):
             raise lsip.ModelError(f"`constraint` must be an rl.SemiInfiniteCost; got {type(constraint).__name__}.")
-        self.constraint, self.given = constraint.for_steps(), policy
+        self.constraint, self.own_policy = constraint.for_steps(), policy
         self.space, self.actions = self.env.single_observation_space, self.env.single_action_space
         self.seen = env.observation_space if isinstance(env, gym.Env) else env.single_observation_space  # not flattened
         if not isinstance(self.space, gym.spaces.Box | gym.spaces.Discrete):
@@ -83,12 +83,12 @@ class EpisodicWorld:
         size, m, c = width(self.space), self.constraint.domain.dim, self.config
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            if self.given is not None and not isinstance(self.given, Policy):
+            if self.own_policy is not None and not isinstance(self.own_policy, Policy):
                 raise lsip.ModelError(
                     "`policy` is a network, an rl.policies.Policy such as rl.MLPGaussian(…); got "
-                    f"{validation.shown(self.given)}."
+                    f"{validation.shown(self.own_policy)}."
                 )
-            policy = self._policy(size) if self.given is None else self.given
+            policy = self._policy(size) if self.own_policy is None else self.own_policy
             reward, cost = layers([size, *c.hidden, 1]), layers([size + m, *c.hidden, 1])
         return State(
             policy.to(self.device),
@@ -107,11 +107,11 @@ class EpisodicWorld:
 
     # ---- playing ----------------------------------------------------------------------------------------------------
 
-    def player(self, state: State, kept: Kept | None = None) -> Player:
+    def player(self, state: State, kept: KeptPolicy | None = None) -> Player:
         """The policy with what it needs to play; of a policy that was kept, with the normaliser of then."""
         seen = state.observed if kept is None or kept.normaliser is None else kept.normaliser
         normaliser = (seen.mean, seen.deviation) if self.config.normalise and seen.seen else None
-        scaled, shaped = self.config.scale_actions, self.given is not None
+        scaled, shaped = self.config.scale_actions, self.own_policy is not None
         return Player(state.policy, self.space, self.actions, self.periodic, scaled, shaped, normaliser)
 
     def episodes(self, player: Player, count: int, seed: int, deterministic: bool) -> Episodes:
@@ -121,66 +121,66 @@ class EpisodicWorld:
             return joined(self.pool.play(player, seeds, deterministic))
         return joined([player.play(self.env, each, deterministic) for each in seeds])
 
-    def played(self, episodes: Episodes) -> Played:
+    def evaluation_of(self, episodes: Episodes) -> Evaluation:
         """What episodes show."""
         violation = EpisodeViolation(self.constraint, episodes, self.device)
-        return Played(
+        return Evaluation(
             float(episodes.returns(self.config.gamma).mean()),
             violation,
-            Lesson(episodes, violation),
+            TrainingData(episodes, violation),
             float(episodes.returns().mean()),
             float(episodes.terminated.mean()),
-            episodes.made,
+            episodes.env_steps,
             violation.candidates(),
         )
 
-    def play(self, state: State) -> Played:
+    def evaluate(self, state: State) -> Evaluation:
         """Episodes of an iteration, with a seed of its own."""
         seed = int(np.random.default_rng([self.seed, state.iteration]).integers(2**30))
-        return self.played(self.episodes(self.player(state), self.config.episodes, seed, False))
+        return self.evaluation_of(self.episodes(self.player(state), self.config.episodes, seed, False))
 
-    def remember(self, played: Played, state: State) -> None:
+    def remember(self, evaluation: Evaluation, state: State) -> None:
         """Evaluations choose what is kept."""
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
-    def batch(self, played: Played, objective: Objective, update: Update, state: State) -> Batch:
+    def batch(self, evaluation: Evaluation, objective: Objective, update: Update, state: State) -> Batch:
         """All steps, with advantages from the critics: of the reward and of the costs at the prices of the objective.
 
         The critic of the costs is also trained at the worst point found and at a few random ones.
         """
-        c, lesson = self.config, played.data
-        e: Episodes = lesson.episodes
+        c, data = self.config, evaluation.data
+        e: Episodes = data.episodes
         player = self.player(state)
         random = self.constraint.domain.sample(c.index_points, int(state.rng.integers(2**31)))
         indices = np.concatenate([objective.points, random])
-        lesson.indices = [(self._tensor(y) - self._low) / self._wide for y in indices]
+        data.indices = [(self._tensor(y) - self._low) / self._wide for y in indices]
         both = self._tensor(vectors(self.space, np.concatenate([e.flat(e.observations), e.last])))
         if player.normaliser is not None:
             mean, deviation = (self._tensor(part) for part in player.normaliser)
             both = (both - mean) / deviation
-        lesson.seen = both[: e.steps]
-        advantages, values = self._advantages(e, state, self._signals(e, lesson, indices, state), both, lesson.indices)
-        lesson.targets = advantages + values
-        left = (lesson.targets[0] - values[0]).var(correction=0)
-        lesson.explained = 1 - left / lesson.targets[0].var(correction=0).clamp(min=1e-30)
+        data.seen = both[: e.steps]
+        advantages, values = self._advantages(e, state, self._signals(e, data, indices, state), both, data.indices)
+        data.targets = advantages + values
+        left = (data.targets[0] - values[0]).var(correction=0)
+        data.explained = 1 - left / data.targets[0].var(correction=0).clamp(min=1e-30)
         unit = state.spent.deviation if c.normalise_costs else 1.0  # of what the critic of the costs sees
         weights = np.concatenate([[objective.reward], -objective.prices * unit])
         wanted = self._tensor(weights) @ advantages[: len(weights)]
         wanted = (wanted - wanted.mean()) / (wanted.std(correction=0) + 1e-8)
-        lesson.shown = lesson.seen.reshape(e.steps, *(self.space.shape or ())) if player.shaped else lesson.seen
+        data.shown = data.seen.reshape(e.steps, *(self.space.shape or ())) if player.shaped else data.seen
         actions = torch.as_tensor(e.flat(e.drawn), device=self.device)
         with torch.no_grad():
-            log_probs = backprop.log_probabilities(state.policy, lesson.shown, actions)[0]
+            log_probs = backprop.log_probabilities(state.policy, data.shown, actions)[0]
         if log_probs.shape != (e.steps,):
             raise lsip.ModelError(
                 f"`log_prob` of the policy must give one number a step, shape ({e.steps},); got "
                 f"{tuple(log_probs.shape)}."
             )
         horizon = float((c.gamma ** np.arange(len(e.live)) @ e.live).mean())
-        return Batch(lesson.shown, actions, wanted, torch.full_like(wanted, 1 / e.steps), log_probs, horizon)
+        return Batch(data.shown, actions, wanted, torch.full_like(wanted, 1 / e.steps), log_probs, horizon)
 
-    def _signals(self, e: Episodes, lesson: Lesson, indices: Array, state: State) -> Tensor:
+    def _signals(self, e: Episodes, data: TrainingData, indices: Array, state: State) -> Tensor:
         """Rewards and costs at all steps, padded: (1 + k, T, n)."""
         rewards = e.rewards * e.live
         if self.config.normalise_rewards:
@@ -189,7 +189,7 @@ class EpisodicWorld:
         table = torch.zeros((1 + len(indices), *e.live.shape), device=self.device)
         table[0] = self._tensor(rewards)
         if len(indices):
-            table[1:, torch.as_tensor(e.live, device=self.device)] = self._costs(lesson.violation, indices)
+            table[1:, torch.as_tensor(e.live, device=self.device)] = self._costs(data.violation, indices)
         if len(indices) and self.config.normalise_costs:
             discount = self._tensor(self.constraint.gamma ** np.arange(len(e.live)))
             sums = torch.einsum("t,ktn->kn", discount, table[1:])
@@ -217,9 +217,9 @@ class EpisodicWorld:
         ends = torch.as_tensor(e.live.sum(axis=0), device=self.device)
         values = signals.new_zeros(len(signals), T + 1, n)
         with torch.no_grad():
-            found = [backprop.outputs(state.critics["reward"], both)[0].squeeze(-1)]
-            found += [backprop.outputs(state.critics["cost"], _beside(both, y))[0].squeeze(-1) for y in indices]
-            all_values = torch.stack(found)
+            outputs = [backprop.outputs(state.critics["reward"], both)[0].squeeze(-1)]
+            outputs += [backprop.outputs(state.critics["cost"], _beside(both, y))[0].squeeze(-1) for y in indices]
+            all_values = torch.stack(outputs)
         values[:, :-1][:, live] = all_values[:, : e.steps]
         values[:, ends, torch.arange(n, device=self.device)] = all_values[:, e.steps :] * going
         gammas = signals.new_tensor([self.config.gamma] + [self.constraint.gamma] * len(indices))[:, None]
@@ -230,20 +230,20 @@ class EpisodicWorld:
             surprise[:, t] = running
         return surprise[:, live], values[:, :-1][:, live]
 
-    def settle(self, played: Played, state: State) -> Mapping[str, float]:
+    def fit_critics(self, evaluation: Evaluation, state: State) -> Mapping[str, float]:
         """Fit both critics, and watch the observations."""
-        lesson, c = played.data, self.config
-        loss = self._fit(lesson, state)
+        data, c = evaluation.data, self.config
+        loss = self._fit(data, state)
         if c.normalise:
-            e = lesson.episodes
+            e = data.episodes
             state.observed = state.observed.saw(vectors(self.space, e.flat(e.observations)).astype(float))
         with torch.no_grad():
-            told = torch.stack([loss, lesson.explained, state.policy.entropy(lesson.shown).mean()]).tolist()
-        return dict(zip(("critic_loss", "explained_variance", "entropy"), told, strict=True))
+            stats = torch.stack([loss, data.explained, state.policy.entropy(data.shown).mean()]).tolist()
+        return dict(zip(("critic_loss", "explained_variance", "entropy"), stats, strict=True))
 
-    def _fit(self, lesson: Lesson, state: State) -> Tensor:
+    def _fit(self, data: TrainingData, state: State) -> Tensor:
         """Least squares on the same minibatches; V_c at one index point of the batch each."""
-        seen, targets, points = lesson.seen, lesson.targets, lesson.indices
+        seen, targets, points = data.seen, data.targets, data.indices
         assert seen is not None
         assert targets is not None
         critics, memory = state.critics, state.critic_memory

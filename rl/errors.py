@@ -39,7 +39,7 @@ class OracleWarning(UserWarning):
 
 
 @contextmanager
-def code_of(whose: str, told: str = "", kind: type[GivenCodeError] = GivenCodeError) -> Iterator[None]:
+def code_of(whose: str, advice: str = "", kind: type[GivenCodeError] = GivenCodeError) -> Iterator[None]:
     """Whatever is raised here comes from somebody's code, and ends in a sentence that says whose; lsip's own pass."""
     try:
         yield
@@ -47,4 +47,4 @@ def code_of(whose: str, told: str = "", kind: type[GivenCodeError] = GivenCodeEr
         raise
     except Exception as error:
         said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise kind(f"{whose} failed with {said}.{told}") from error
+        raise kind(f"{whose} failed with {said}.{advice}") from error

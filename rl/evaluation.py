@@ -29,7 +29,7 @@ class Estimate:
     reward: float
 
 
-class Evaluation(Protocol):
+class Evaluator(Protocol):
     """A way to estimate the visits of a policy.
 
     One that cannot do without a known model says so with a true `needs_model`.
@@ -193,7 +193,7 @@ def checked(simulator: Simulator, policy: PolicyLike, rng: np.random.Generator) 
     return simulator, read_policy(policy, spec.states, spec.actions)
 
 
-def check_model(evaluation: Evaluation, simulator: Simulator) -> SICMDP | None:
+def check_model(evaluation: Evaluator, simulator: Simulator) -> SICMDP | None:
     """The known model of a simulator (None if it has none), or an error if the evaluation cannot do without."""
     mdp = simulator.mdp if isinstance(simulator, TabularSimulator) else None
     if mdp is None and getattr(evaluation, "needs_model", False):

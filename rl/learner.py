@@ -37,7 +37,7 @@ Callback = Callable[[Any, Report], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
+class Evaluation:
     """What an evaluation of the policy has shown."""
 
     reward: float  # the mean return, discounted
@@ -55,21 +55,21 @@ class World(Protocol):
     def begin(self, seed: int) -> State:
         """The state of a new run."""
 
-    def play(self, state: State) -> Played:
+    def evaluate(self, state: State) -> Evaluation:
         """Evaluate the policy."""
 
-    def remember(self, played: Played, state: State) -> None:
+    def remember(self, evaluation: Evaluation, state: State) -> None:
         """Take note of a policy that was good."""
 
-    def batch(self, played: Played, objective: Objective, update: Update, state: State) -> Batch:
+    def batch(self, evaluation: Evaluation, objective: Objective, update: Update, state: State) -> Batch:
         """What a step towards the objective needs."""
 
-    def settle(self, played: Played, state: State) -> Mapping[str, float]:
+    def fit_critics(self, evaluation: Evaluation, state: State) -> Mapping[str, float]:
         """What follows a step, such as fitting critics; numbers that tell of it."""
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class RunConfig:
     """How a run is watched and kept, see `learn`."""
 
     goal: int
@@ -128,102 +128,104 @@ class Learner(ABC):
 
     # ---- the loop ---------------------------------------------------------------------------------------------------
 
-    def _learn(self, course: Course) -> None:
+    def _learn(self, run: RunConfig) -> None:
         """Go on until the goal, an iteration at a time; whatever ends one in between is as if it had not begun."""
-        validation.flag("verbose", course.verbose)
+        validation.flag("verbose", run.verbose)
         state = self.state
-        log = Log(course.folder, state, tensorboard=course.tensorboard)
-        begun, first, started = getattr(state, course.unit), state.iteration, time.perf_counter()
+        log = Log(run.folder, state, tensorboard=run.tensorboard)
+        begun, first, started = getattr(state, run.unit), state.iteration, time.perf_counter()
         undo, place = snapshot(state), f"before iteration {first}"
         try:
-            with progress(max(course.goal - begun, 1), course.verbose) as show:
+            with progress(max(run.goal - begun, 1), run.verbose) as show:
                 stop = False
-                while not stop and getattr(state, course.unit) < course.goal:
+                while not stop and getattr(state, run.unit) < run.goal:
                     place = f"in iteration {state.iteration}"
-                    report = self._iterate(started, getattr(state, course.unit) / course.goal)
-                    stop = course.after()
+                    report = self._iterate(started, getattr(state, run.unit) / run.goal)
+                    stop = run.after()
                     undo, place = snapshot(state), f"after iteration {report.iteration}"
                     log.write(self._row(report))
-                    done = min(getattr(state, course.unit), course.goal) - begun
+                    done = min(getattr(state, run.unit), run.goal) - begun
                     share = state.good / state.iteration
                     show(done, f"return {report.reward:.4f}  violation {report.violation:+.4f}  good {share:.0%}")
-                    if course.checkpoint is not None and state.iteration % course.every == 0:
+                    if run.checkpoint is not None and state.iteration % run.every == 0:
                         log.flush()
-                        self.save(course.checkpoint)
-                    if course.callback is not None:
+                        self.save(run.checkpoint)
+                    if run.callback is not None:
                         with code_of("The callback"):
-                            stop = bool(answer("callback", course.callback, self, report)) or stop
+                            stop = bool(answer("callback", run.callback, self, report)) or stop
         except GivenCodeError as error:
             undo()
-            raise type(error)(f"{error} This was {place}; {self._kept(course, first)}") from error.__cause__
+            raise type(error)(f"{error} This was {place}; {self._kept(run, first)}") from error.__cause__
         except BaseException:
             undo()
             raise
         finally:
             log.close()
-            if course.checkpoint is not None and self._saves(course, first):
-                self.save(course.checkpoint)
+            if run.checkpoint is not None and self._saves(run, first):
+                self.save(run.checkpoint)
 
-    def _saves(self, course: Course, first: int) -> bool:
+    def _saves(self, run: RunConfig, first: int) -> bool:
         """Whether a run that ends writes its file: if it made no iteration, one that is there may hold more."""
-        return course.checkpoint is not None and (self.iteration > first or not Path(course.checkpoint).exists())
+        return run.checkpoint is not None and (self.iteration > first or not Path(run.checkpoint).exists())
 
-    def _kept(self, course: Course, first: int) -> str:
+    def _kept(self, run: RunConfig, first: int) -> str:
         """What is left of a run that somebody's code has ended."""
         many = f"{self.iteration} whole iteration{'s' * (self.iteration != 1)}"
-        also = f", and so is the file {course.checkpoint}" if self._saves(course, first) else ""
+        also = f", and so is the file {run.checkpoint}" if self._saves(run, first) else ""
         return f"the agent is as it was after {many}{also}, and can go on."
 
     def _iterate(self, started: float, share: float) -> Report:
         state, world, clock = self.state, self.world, time.perf_counter()
-        played = world.play(state)
-        if not np.isfinite(played.reward):
-            raise lsip.ModelError(f"The estimated return of iteration {state.iteration} is no number: {played.reward}.")
+        evaluation = world.evaluate(state)
+        if not np.isfinite(evaluation.reward):
+            raise lsip.ModelError(
+                f"The estimated return of iteration {state.iteration} is no number: {evaluation.reward}."
+            )
         seed = int(state.rng.integers(2**31))
-        options: dict[str, Any] = {"fallback": self.fallback, "candidates": played.candidates}
-        found = separate(played.violation, self.oracle, self.eta, seed, **options)
+        options: dict[str, Any] = {"fallback": self.fallback, "candidates": evaluation.candidates}
+        worst = separate(evaluation.violation, self.oracle, self.eta, seed, **options)
         with code_of(f"The rule {type(self.rule).__name__}"):
-            aimed = replace(found, room=self._room(played))
-            choice = self.rule.choose(aimed, state.points, state.prices, played.arrived)
+            aimed = replace(worst, room=self._room(evaluation))
+            choice = self.rule.choose(aimed, state.points, state.prices, evaluation.arrived)
         if not isinstance(choice, Choice):
             raise lsip.ModelError(f"`choose` of a rule gives an rl.rules.Choice; got {validation.shown(choice)}.")
         if choice.good:
             state.good += 1
-            world.remember(played, state)
+            world.remember(evaluation, state)
         state.points, state.prices = choice.points, choice.prices
-        batch = world.batch(played, choice.objective, self.update, state)
+        batch = world.batch(evaluation, choice.objective, self.update, state)
         rate = at("learning_rate", self.learning_rate, share)
         with code_of(f"The update {type(self.update).__name__}"):
-            told = self.update.step(state.policy, batch, rate, state.rng, state.memory)
-        numbers = _numbers(told)
+            stats = self.update.step(state.policy, batch, rate, state.rng, state.memory)
+        numbers = _numbers(stats)
         if not np.isfinite(list(numbers.values())).all():
             raise lsip.ModelError(
                 f"The step of iteration {state.iteration} is no number ({numbers}): lower the learning rate."
             )
-        numbers |= world.settle(played, state)
-        if np.isfinite(found.bound):
-            numbers["violation_bound"] = found.bound
-        state.steps += played.steps
+        numbers |= world.fit_critics(evaluation, state)
+        if np.isfinite(worst.bound):
+            numbers["violation_bound"] = worst.bound
+        state.steps += evaluation.steps
         now = time.perf_counter()
-        if played.steps:
-            numbers["steps_per_second"] = played.steps / (now - clock)
+        if evaluation.steps:
+            numbers["steps_per_second"] = evaluation.steps / (now - clock)
         report = Report(
             state.iteration,
             state.steps,
-            played.reward,
-            found.value,
-            found.y,
+            evaluation.reward,
+            worst.value,
+            worst.y,
             choice.good,
-            played.arrived,
+            evaluation.arrived,
             now - started,
-            played.undiscounted,
+            evaluation.undiscounted,
             numbers=numbers,
         )
         state.iteration += 1
         state.history.append(report)
         return report
 
-    def _room(self, played: Played) -> Room | None:
+    def _room(self, evaluation: Evaluation) -> Room | None:
         """What a rule may ask for below the bounds, at points of Y; None for nothing."""
         return None
 
@@ -282,22 +284,22 @@ SETTINGS: dict[str, Schema] = {
 }
 
 
-def rebuilt(settings: Mapping[str, Any], given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+def rebuilt(settings: Mapping[str, Any], parts: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     """Parts of a run: those given, and the others as a file describes them."""
     homes = (updates, evaluations, lsip.oracles, batched_search, fixed_grid, rules, schedules)
     return {
-        name: given[name] if given.get(name) is not None else checkpoints.rebuild(settings[name], homes, name)
+        name: parts[name] if parts.get(name) is not None else checkpoints.rebuild(settings[name], homes, name)
         for name in names
     }
 
 
-def _numbers(told: Mapping[str, torch.Tensor]) -> dict[str, float]:
+def _numbers(stats: Mapping[str, torch.Tensor]) -> dict[str, float]:
     """Tensors without axes as floats, in one copy."""
-    if not isinstance(told, Mapping) or not all(isinstance(t, torch.Tensor) and not t.ndim for t in told.values()):
+    if not isinstance(stats, Mapping) or not all(isinstance(t, torch.Tensor) and not t.ndim for t in stats.values()):
         raise lsip.ModelError(
             "`step` of an update gives numbers by name, tensors without axes, or none at all: {}; got "
-            f"{validation.shown(told)}."
+            f"{validation.shown(stats)}."
         )
-    if not told:
+    if not stats:
         return {}
-    return dict(zip(told, torch.stack([t.detach() for t in told.values()]).tolist(), strict=True))
+    return dict(zip(stats, torch.stack([t.detach() for t in stats.values()]).tolist(), strict=True))

@@ -87,7 +87,7 @@ class Lifted(NDArrayOperatorsMixin):
     def __getitem__(self, key: object) -> Lifted:
         return Lifted(self.tensor[self._plain(key)])
 
-    def __array__(self, *given: object, **options: object) -> NoReturn:
+    def __array__(self, *arguments: object, **options: object) -> NoReturn:
         raise TypeError("it is on a device, and not an array")
 
     def reshape(self, *shape: int) -> Lifted:
@@ -98,20 +98,22 @@ class Lifted(NDArrayOperatorsMixin):
         """As NumPy's."""
         return Lifted(FUNCTIONS[np.sum](self.tensor, axis=axis, **options))
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *given: object, **options: object) -> Lifted:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *arguments: object, **options: object) -> Lifted:
         if method != "__call__" or ufunc not in UFUNCS or options:
             return NotImplemented
-        return Lifted(UFUNCS[ufunc](*(self._tensor(each) for each in given)))
+        return Lifted(UFUNCS[ufunc](*(self._tensor(each) for each in arguments)))
 
     def __array_function__(
-        self, function: Callable[..., object], types: object, given: tuple[object, ...], options: dict[str, object]
+        self, function: Callable[..., object], types: object, arguments: tuple[object, ...], options: dict[str, object]
     ) -> Lifted:
         if function is np.where:  # torch would take its numbers for single ones
-            condition, yes, no = map(self._tensor, given)
+            condition, yes, no = map(self._tensor, arguments)
             return Lifted(torch.where(condition, yes, no))
         if function not in FUNCTIONS:
             return NotImplemented
-        return Lifted(FUNCTIONS[function](*map(self._plain, given), **{k: self._plain(v) for k, v in options.items()}))
+        return Lifted(
+            FUNCTIONS[function](*map(self._plain, arguments), **{k: self._plain(v) for k, v in options.items()})
+        )
 
     def _plain(self, value: object) -> Any:
         """Without the disguise, in collections too."""
@@ -131,8 +133,8 @@ class Lifted(NDArrayOperatorsMixin):
 def lifted(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of arrays as one of tensors."""
 
-    def of_tensors(*given: Tensor) -> Any:
-        found = function(*map(Lifted, given))
-        return found.tensor if isinstance(found, Lifted) else found
+    def of_tensors(*tensors: Tensor) -> Any:
+        value = function(*map(Lifted, tensors))
+        return value.tensor if isinstance(value, Lifted) else value
 
     return of_tensors

@@ -34,22 +34,22 @@ def named(env: VectorEnv) -> Named | None:
     return {"name": spec.id, "copies": env.num_envs, "mode": mode and str(mode), "changed": changed}
 
 
-def made(path: str | Path, told: Named | None, most: int) -> VectorEnv:
+def make(path: str | Path, named: Named | None, most: int) -> VectorEnv:
     """The environment that a file tells of, with at most so many copies: a file may ask for anything."""
-    name = "an environment without a name" if told is None else told["name"]
-    if told is None or name not in gym.registry:
+    name = "an environment without a name" if named is None else named["name"]
+    if named is None or name not in gym.registry:
         raise lsip.ModelError(
             f"{path} was trained on {name}, which Gymnasium cannot make here; give it: load(path, env)."
         )
-    if told["changed"]:
+    if named["changed"]:
         raise lsip.ModelError(
-            f"{path} was trained on {name} with changes that it does not hold, {', '.join(told['changed'])}; give the "
+            f"{path} was trained on {name} with changes that it does not hold, {', '.join(named['changed'])}; give the "
             "environment: load(path, env)."
         )
-    if not 1 <= told["copies"] <= most:
-        raise lsip.ModelError(f"{path} asks for {told['copies']} copies of {name}; give them: load(path, env).")
+    if not 1 <= named["copies"] <= most:
+        raise lsip.ModelError(f"{path} asks for {named['copies']} copies of {name}; give them: load(path, env).")
     try:
-        return gym.make_vec(name, num_envs=told["copies"], vectorization_mode=told["mode"])
+        return gym.make_vec(name, num_envs=named["copies"], vectorization_mode=named["mode"])
     except (gym.error.Error, TypeError, ValueError) as error:
         raise lsip.ModelError(
             f"Gymnasium cannot make {name} of {path} ({type(error).__name__}: {error}); give it: load(path, env)."

@@ -268,16 +268,16 @@ def plan(
         options["time_limit"] = limit - min(TUNING.kept * limit, TUNING.most_kept)
     entries = mdp.rows if isinstance(mdp.rows, np.ndarray) else mdp.rows.data
     if _choose(method, int(np.count_nonzero(entries))) == "decompose":
-        found = _decomposed(mdp.specification, KnownModel(mdp), None, tol, oracle, verbose, options)
+        best = _decomposed(mdp.specification, KnownModel(mdp), None, tol, oracle, verbose, options)
     else:
-        found = _solved(planning_program(mdp), tol, oracle, verbose, options)
+        best = _solved(planning_program(mdp), tol, oracle, verbose, options)
     left = None if limit is None else max(began + limit - time.perf_counter(), 0.0)
     try:
         with within(left):
-            reached = proven_value(mdp, found.policy, found)
+            reached = proven_value(mdp, best.policy, best)
     except lsip.OutOfTime:
         reached = -np.inf
-    return replace(found, reached=reached, mdp=mdp)
+    return replace(best, reached=reached, mdp=mdp)
 
 
 def proven_value(mdp: SICMDP, policy: Array, solved: Plan | None = None) -> float:
@@ -363,8 +363,8 @@ def _decomposed(
     known: dict[str, Any] = {**options}
     solution = lsip.decompose(mixture_problem(maximise), maximise, tol=tol, oracle=oracle, verbose=verbose, **known)
     refuse_infeasible(solution)
-    found = read_mixture(solution, maximise)
-    return found if models is None else replace(found, model=_mixed(solution, maximise, models, found.occupancy))
+    best = read_mixture(solution, maximise)
+    return best if models is None else replace(best, model=_mixed(solution, maximise, models, best.occupancy))
 
 
 def mixture_problem(maximise: Maximiser) -> lsip.Problem:

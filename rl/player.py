@@ -54,8 +54,8 @@ class Player:
     def draw(self, observations: Array, generator: torch.Generator, deterministic: bool) -> Array:
         """Actions."""
         with torch.no_grad():
-            found: Array = self.policy.sample(self.tensor(observations), generator, deterministic).cpu().numpy()
-        return found
+            actions: Array = self.policy.sample(self.tensor(observations), generator, deterministic).cpu().numpy()
+        return actions
 
     def to_env(self, actions: Array) -> Array:
         """Actions inside the environment's space; one that wraps them itself gets them raw."""
@@ -106,8 +106,8 @@ def vectors(space: gym.Space[Any], observations: Array) -> NDArray[np.float32]:
     """Observations (N, …) as vectors (N, k): numbers of states as unit vectors, arrays flattened."""
     if isinstance(space, gym.spaces.Discrete):
         return np.eye(int(space.n), dtype=np.float32)[np.asarray(observations, dtype=np.intp) - int(space.start)]
-    given = np.asarray(observations, dtype=np.float32)
-    return given.reshape(len(given), -1)
+    values = np.asarray(observations, dtype=np.float32)
+    return values.reshape(len(values), -1)
 
 
 def width(space: gym.Space[Any]) -> int:

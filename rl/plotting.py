@@ -93,10 +93,10 @@ def figure(columns: int = 1, *, size: tuple[float, float] = (5.6, 4.6)) -> Figur
     fits("A row of panels", columns, most=1000)
     style: Any = STYLE
     with matplotlib.rc_context(style):
-        made = Figure(figsize=(size[0] * columns, size[1]), layout="constrained")
-        FigureCanvasAgg(made)
-        made.subplots(1, columns)
-    return made
+        figure = Figure(figsize=(size[0] * columns, size[1]), layout="constrained")
+        FigureCanvasAgg(figure)
+        figure.subplots(1, columns)
+    return figure
 
 
 @checked(picture=Picture)
@@ -129,10 +129,10 @@ def heat(violation: ArrayLike, colouring: Colouring = "log") -> Array:
     """
     v = numbers(violation, "`violation`", nan=True)
     if callable(colouring):
-        found = numbers(answer("colouring", colouring, v), "What a colouring makes of violations", nan=True)
-        if found.shape != v.shape:
-            raise lsip.ModelError(f"A colouring gives a number for each violation, {v.shape}; got {found.shape}.")
-        return found
+        colours = numbers(answer("colouring", colouring, v), "What a colouring makes of violations", nan=True)
+        if colours.shape != v.shape:
+            raise lsip.ModelError(f"A colouring gives a number for each violation, {v.shape}; got {colours.shape}.")
+        return colours
     choice("colouring", colouring, COLOURINGS)
     if colouring == "log":
         return np.log(np.maximum(v, 0.0) + FLOOR) - np.log(FLOOR)
@@ -204,8 +204,8 @@ def violation_map(
 
 def _marks(points: ArrayLike | None, dim: int) -> Array:
     """Index points to mark; none, however that is written."""
-    found = np.zeros(0) if points is None else numbers(points, "`points`")
-    return as_points(found, dim) if found.size else np.zeros((0, dim))
+    places = np.zeros(0) if points is None else numbers(points, "`points`")
+    return as_points(places, dim) if places.size else np.zeros((0, dim))
 
 
 @checked(drawn=Picture, image=Image)

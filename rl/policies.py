@@ -77,9 +77,9 @@ def _named(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     """A method of a policy, whose errors say that they are its own."""
 
     @wraps(method)
-    def called(self: Policy, *given: Any, **options: Any) -> Any:
+    def called(self: Policy, *arguments: Any, **options: Any) -> Any:
         with code_of(f"`{name}` of the policy {type(self).__name__}"):
-            return method(self, *given, **options)
+            return method(self, *arguments, **options)
 
     return called
 

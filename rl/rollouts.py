@@ -36,7 +36,7 @@ class Episodes:
     live: NDArray[np.bool_]  # (T, n)
     terminated: NDArray[np.bool_]  # (n,): the others were cut off, and would have gone on
     last: Array  # (n, …), the observation after the last step
-    made: int = 0  # steps of the environment, those included that copies made after the end of their episode
+    env_steps: int = 0  # made in all, those included that copies made after the end of their episode
 
     @property
     def steps(self) -> int:
@@ -59,7 +59,7 @@ class Episodes:
     def first(self, count: int) -> Episodes:
         """The first so many episodes: copies play whole rounds, which may be more than was asked for."""
         kept = {name: getattr(self, name)[:, :count] for name in OVER_TIME}
-        return Episodes(**kept, terminated=self.terminated[:count], last=self.last[:count], made=self.made)
+        return Episodes(**kept, terminated=self.terminated[:count], last=self.last[:count], env_steps=self.env_steps)
 
 
 def as_vector(env: AnyEnv) -> VectorEnv:
@@ -112,14 +112,14 @@ def play_round(
         observations, _ = env.reset(seed=seed)
     n = env.num_envs
     running, terminated = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
-    last = _given("observations", observations, n)
+    last = _checked_array("observations", observations, n)
     record: list[tuple[Array, ...]] = []
     while running.any():
         if len(record) >= most_steps:
             raise lsip.ModelError(
                 f"An episode did not end within {most_steps} steps; give the environment a time limit."
             )
-        seen = _given("observations", observations, n)  # a copy: an environment may use its arrays again
+        seen = _checked_array("observations", observations, n)  # a copy: an environment may use its arrays again
         if seen.shape != last.shape:
             raise lsip.ModelError(f"The environment gave observations {seen.shape} after ones of shape {last.shape}.")
         _check_finite("observation", seen, running, len(record))
@@ -127,7 +127,7 @@ def play_round(
         actions = to_env(drawn)
         with code_of("`step` of the environment"):
             following, rewards, ended, cut, info = env.step(actions)
-        earned = _given("rewards", rewards, n).astype(float)
+        earned = _checked_array("rewards", rewards, n).astype(float)
         if earned.shape != (n,):
             raise lsip.ModelError(f"The environment must give ({n},) rewards, one for each copy; got {earned.shape}.")
         _check_finite("reward", earned, running, len(record))
@@ -138,7 +138,7 @@ def play_round(
             final = following
             if mode == AutoresetMode.SAME_STEP and "final_obs" in info:
                 final = np.stack([o if o is not None else f for o, f in zip(info["final_obs"], following, strict=True)])
-            final = _given("last observations", final, n)
+            final = _checked_array("last observations", final, n)
             if final.shape != last.shape:
                 raise lsip.ModelError(f"The environment gave last observations {final.shape}; {last.shape} are needed.")
             last[done] = final[done]
@@ -146,29 +146,31 @@ def play_round(
             running &= ~done
         observations = following
     parts = [np.stack(part) for part in zip(*record, strict=True)]
-    return Episodes(**dict(zip(OVER_TIME, parts, strict=True)), terminated=terminated, last=last, made=n * len(record))
+    return Episodes(
+        **dict(zip(OVER_TIME, parts, strict=True)), terminated=terminated, last=last, env_steps=n * len(record)
+    )
 
 
-def _given(name: str, values: object, n: int) -> Array:
+def _checked_array(name: str, values: object, n: int) -> Array:
     """What the copies of an environment gave, in an array of its own."""
     try:
-        found = np.array(values)
+        array = np.array(values)
     except Exception as error:  # of a foreign class, or lists of unequal lengths
         raise lsip.ModelError(f"The environment gave {name} that are no array: {error}") from None
-    if found.dtype.kind not in "biuf" or found.shape[:1] != (n,):
+    if array.dtype.kind not in "biuf" or array.shape[:1] != (n,):
         raise lsip.ModelError(
             f"The environment must give {name} that are numbers, one row for each of its {n} copies; got "
             f"{shown(values)}."
         )
-    return found
+    return array
 
 
 def _flags(name: str, values: object, n: int) -> NDArray[np.bool_]:
     """Which copies have ended."""
-    found = _given(name, values, n)
-    if found.shape != (n,) or not np.isin(found, (0, 1)).all():
+    array = _checked_array(name, values, n)
+    if array.shape != (n,) or (array.dtype != bool and not np.isin(array, (0, 1)).all()):
         raise lsip.ModelError(f"The environment must give ({n},) {name}, True or False; got {shown(values)}.")
-    return found.astype(bool)
+    return array.astype(bool, copy=False)
 
 
 def _check_finite(name: str, values: Array, running: NDArray[np.bool_], step: int) -> None:
@@ -198,4 +200,4 @@ def joined(rounds: Sequence[Episodes]) -> Episodes:
         return np.concatenate(parts, axis=1)
 
     ends = {name: np.concatenate([getattr(r, name) for r in rounds]) for name in ("terminated", "last")}
-    return Episodes(**{name: beside(name) for name in OVER_TIME}, **ends, made=sum(r.made for r in rounds))
+    return Episodes(**{name: beside(name) for name in OVER_TIME}, **ends, env_steps=sum(r.env_steps for r in rounds))

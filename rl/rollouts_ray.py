@@ -140,10 +140,10 @@ class RayPool:
 
     def _played(self, shipped: ObjectRef[Any], seeds: Sequence[int], deterministic: bool) -> list[Episodes]:
         waiting, tries = deque(range(len(seeds))), Counter[int]()
-        found: dict[int, Episodes] = {}
+        finished: dict[int, Episodes] = {}
         busy: dict[ObjectRef[Any], tuple[Actor, int]] = {}  # what `play` will answer -> the actor, the round
         try:
-            while len(found) < len(seeds):
+            while len(finished) < len(seeds):
                 while waiting and self._idle:
                     actor, k = self._idle.pop(), waiting.popleft()
                     busy[actor.play.remote(shipped, seeds[k], deterministic)] = (actor, k)
@@ -153,7 +153,7 @@ class RayPool:
                     continue
                 actor, k = busy[answer]
                 try:
-                    found[k] = self._get(answer)
+                    finished[k] = self._get(answer)
                 except WorkerLostError as lost:
                     del busy[answer]
                     waiting.appendleft(k)
@@ -165,7 +165,7 @@ class RayPool:
         finally:
             for actor, _ in busy.values():  # after an error or Ctrl-C: they finish first, and begin afresh
                 self._prepare(actor)
-        return [found[k] for k in range(len(seeds))]
+        return [finished[k] for k in range(len(seeds))]
 
     def close(self) -> None:
         """End the actors, and Ray if it was started for them."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import validation
-from .separation import Found
+from .separation import RankedPoints
 
 Array = NDArray[np.float64]
 
@@ -42,8 +42,12 @@ class Rule(Protocol):
     def eta(self) -> float:
         """The tolerance: violations up to it are good. A negative one is a margin."""
 
-    def choose(self, found: Found, points: Array, prices: Array, arrived: float) -> Choice:
-        """Given what was found over Y, the working set so far, and the share of episodes that came to their own end."""
+    def choose(self, worst: RankedPoints, points: Array, prices: Array, arrived: float) -> Choice:
+        """Decide what to step on.
+
+        Given the index points that an oracle found, the working set so far, and the share of episodes that came to
+        their own end.
+        """
 
 
 @dataclass(frozen=True)
@@ -74,15 +78,15 @@ class Switch:
         validation.choice("switch", self.switch, ("worst", "set"))
         validation.flag("only_arrived", self.only_arrived)
 
-    def choose(self, found: Found, points: Array, prices: Array, arrived: float) -> Choice:
-        good = found.value <= self.eta
-        none = found.points[:0]
+    def choose(self, worst: RankedPoints, points: Array, prices: Array, arrived: float) -> Choice:
+        good = worst.value <= self.eta
+        none = worst.points[:0]
         if good or (self.only_arrived and arrived < 1):
-            return Choice(Objective(1.0, found.y[None], np.zeros(1)), True, none, np.zeros(0))
+            return Choice(Objective(1.0, worst.y[None], np.zeros(1)), True, none, np.zeros(0))
         if self.switch == "worst":
-            return Choice(Objective(0.0, found.y[None], np.ones(1)), False, none, np.zeros(0))
-        known = found.joined(points, self.merge)
-        values = found.at(known)
+            return Choice(Objective(0.0, worst.y[None], np.ones(1)), False, none, np.zeros(0))
+        known = worst.joined(points, self.merge)
+        values = worst.at(known)
         known, values = known[values > self.eta], values[values > self.eta]
         weights = values - min(self.eta, 0.0)  # positive, with a margin too
         return Choice(Objective(0.0, known, weights / weights.sum()), False, known, weights / weights.sum())
@@ -137,17 +141,17 @@ class Exchange:
         if not (isinstance(self.saturation, float) and self.saturation == np.inf):
             validation.number("saturation", self.saturation, "positive")
 
-    def choose(self, found: Found, points: Array, prices: Array, arrived: float) -> Choice:
-        joined = found.joined(points, self.merge, above=self.eta)
+    def choose(self, worst: RankedPoints, points: Array, prices: Array, arrived: float) -> Choice:
+        joined = worst.joined(points, self.merge, above=self.eta)
         before = np.concatenate([prices, np.zeros(len(joined) - len(prices))])
-        lacking = (found.lacking(joined) - min(self.eta, 0.0)).clip(-self.saturation, self.saturation)
+        lacking = (worst.lacking(joined) - min(self.eta, 0.0)).clip(-self.saturation, self.saturation)
         after = np.maximum(0.0, before + self.rate * lacking)
         stays = after > 0
         joined, after, lacking = joined[stays], after[stays], lacking[stays]
         prices = np.maximum(0.0, after + self.gain * lacking)
-        total, good = 1 + prices.sum(), found.value <= self.eta
+        total, good = 1 + prices.sum(), worst.value <= self.eta
         aim = Objective(1 / total, joined, prices / total)
-        return Choice(aim if len(joined) else Objective(1.0, found.y[None], np.zeros(1)), good, joined, after)
+        return Choice(aim if len(joined) else Objective(1.0, worst.y[None], np.zeros(1)), good, joined, after)
 
 
 @dataclass(frozen=True)
@@ -173,8 +177,8 @@ class Lagrangian:
         validation.number("multiplier_rate", self.rate, "positive")
         validation.number("multiplier", self.multiplier, "amount")
 
-    def choose(self, found: Found, points: Array, prices: Array, arrived: float) -> Choice:
+    def choose(self, worst: RankedPoints, points: Array, prices: Array, arrived: float) -> Choice:
         before = prices[0] if len(prices) else self.multiplier
-        price = max(0.0, before + self.rate * (found.value - min(self.eta, 0.0)))
-        y, after = found.y[None], np.array([price])
-        return Choice(Objective(1 / (1 + price), y, after / (1 + price)), found.value <= self.eta, y, after)
+        price = max(0.0, before + self.rate * (worst.value - min(self.eta, 0.0)))
+        y, after = worst.y[None], np.array([price])
+        return Choice(Objective(1 / (1 + price), y, after / (1 + price)), worst.value <= self.eta, y, after)

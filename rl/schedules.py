@@ -39,5 +39,5 @@ def at(name: str, value: Schedule, share: float, kind: str = "amount") -> float:
     if not callable(value):
         return value
     with code_of(f"The schedule `{name}({share:.4g})`"):
-        found = value(share)
-    return validation.number(f"{name}({share:.4g})", found, kind)
+        rate = value(share)
+    return validation.number(f"{name}({share:.4g})", rate, kind)

@@ -42,7 +42,7 @@ Room = Callable[[Array], Array]  # at points (k, m): (k,)
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class RankedPoints:
     """Index points with their violations, the worst first."""
 
     violation: lsip.oracles.Violation
@@ -96,27 +96,27 @@ def separate(
     *,
     fallback: lsip.oracles.Oracle | None = None,
     candidates: Array | None = None,
-) -> Found:
+) -> RankedPoints:
     """What an oracle finds; the values at candidates (k, m), where there are any, count as well.
 
     An oracle that fails is reported, and the error raised; with a `fallback`, that one is asked instead, and a warning
     says so.
     """
     try:
-        found = _asked(violation, oracle, target, seed)
+        answer = _asked(violation, oracle, target, seed)
     except lsip.LSIPError as error:
         if fallback is None:
             raise
         warnings.warn(f"{error} The fallback {fallback} was asked instead.", OracleWarning, stacklevel=2)
-        found = _asked(violation, fallback, target, seed)
-    points, values = found.points, found.values
+        answer = _asked(violation, fallback, target, seed)
+    points, values = answer.points, answer.values
     if candidates is not None and len(candidates) and getattr(oracle, "candidates", True) is not False:
         places = violation.domain.project(np.asarray(candidates, dtype=float))
         there = violation.values(places).max(axis=1)
         k = int(np.argmax(there))
         points, values = np.concatenate([points, places[[k]]]), np.append(values, there[k])
     order = np.argsort(-values, kind="stable")
-    return Found(violation, points[order], values[order], float(found.bound), found.trusts)
+    return RankedPoints(violation, points[order], values[order], float(answer.bound), answer.trusts)
 
 
 def _asked(
@@ -125,12 +125,12 @@ def _asked(
     """The answer of one oracle: points with finite values, or an error in a sentence."""
     name = type(oracle).__name__
     with code_of(f"The oracle {name}", kind=OracleError):
-        found = lsip.oracles.ask(oracle, _shown(violation, oracle), target=target, seed=seed)
-        values = np.asarray(found.values, dtype=float)
+        answer = lsip.oracles.ask(oracle, _shown(violation, oracle), target=target, seed=seed)
+        values = np.asarray(answer.values, dtype=float)
     if not len(values) or not np.isfinite(values).all():
         what = "no point" if not len(values) else f"the violation {values[~np.isfinite(values)][0]}"
         raise OracleError(f"The oracle {name} found {what}; look at what `cost` and `bound` give, or choose another.")
-    return found
+    return answer
 
 
 def _shown(violation: lsip.oracles.Violation, oracle: lsip.oracles.Oracle) -> lsip.oracles.Violation:

@@ -18,8 +18,8 @@ from . import checkpoint as checkpoints
 from . import validation
 from .certify import Guarantee, certify
 from .errors import NoGoodPolicyWarning
-from .evaluation import Evaluation, MonteCarlo, check_model
-from .learner import SETTINGS, Callback, Course, Learner, by_path, described, rebuilt
+from .evaluation import Evaluator, MonteCarlo, check_model
+from .learner import SETTINGS, Callback, Learner, RunConfig, by_path, described, rebuilt
 from .policies import Categorical, flat_parameters, pick_device, set_flat_parameters
 from .rules import Rule, Switch
 from .schedules import Schedule
@@ -44,7 +44,7 @@ class Parts(TypedDict, total=False):
     """What a run is made of."""
 
     update: Update | None
-    evaluation: Evaluation | None
+    evaluation: Evaluator | None
     oracle: lsip.oracles.Oracle | None
     fallback: lsip.oracles.Oracle | None
     rule: Rule | None
@@ -52,7 +52,7 @@ class Parts(TypedDict, total=False):
     features: ArrayLike | None
 
 
-class Options(Parts, total=False):
+class SICPOOptions(Parts, total=False):
     """All options of `SICPO`."""
 
     eta: float
@@ -114,7 +114,7 @@ class SICPO(Learner):
         problem: SICMDP | Simulator,
         *,
         update: Update | None = None,
-        evaluation: Evaluation | None = None,
+        evaluation: Evaluator | None = None,
         oracle: lsip.oracles.Oracle | None = None,
         eta: float = Switch.eta,
         switch: Literal["worst", "set"] = Switch.switch,
@@ -187,7 +187,7 @@ class SICPO(Learner):
         pace = 1000 if every is None else every
         if checkpoint is None:
             validation.unused("a run without a `checkpoint`", every=every)
-        self._learn(Course(goal, "iteration", log, tensorboard, verbose, checkpoint, pace, callback))
+        self._learn(RunConfig(goal, "iteration", log, tensorboard, verbose, checkpoint, pace, callback))
         return self
 
     # ---- what was learned -------------------------------------------------------------------------------------------
@@ -233,14 +233,14 @@ class SICPO(Learner):
     ) -> NDArray[np.intp]:
         """Actions for states: drawn from the policy, or its most likely ones; `choice` as in `choose`."""
         validation.flag("deterministic", deterministic)
-        given, last = numbers(states, "States", nan=True), self.specification.states - 1
-        if np.asarray(states).dtype.kind not in "iu" or (given < 0).any() or (given > last).any():
+        wanted, last = numbers(states, "States", nan=True), self.specification.states - 1
+        if np.asarray(states).dtype.kind not in "iu" or (wanted < 0).any() or (wanted > last).any():
             raise lsip.ModelError(f"States are integers from 0 to {last}; got {validation.shown(states)}.")
-        rows = self.choose(choice)[given.astype(np.intp)]
+        rows = self.choose(choice)[wanted.astype(np.intp)]
         self._warn(choice)
         if deterministic:
             return rows.argmax(axis=-1)
-        u = validation.generator(seed).random((*given.shape, 1))
+        u = validation.generator(seed).random((*wanted.shape, 1))
         return (np.cumsum(rows, axis=-1)[..., :-1] < u).sum(axis=-1)
 
     def certify(
@@ -300,9 +300,9 @@ class SICPO(Learner):
             settings = facts["settings"]
             (name, size), (states, actions) = settings["policy"], settings["shape"]
             own = ("update", "evaluation", "oracle", "fallback", "rule", "learning_rate")
-            made: dict[str, Any] = {**parts, **rebuilt(settings, parts, own)}
+            options: dict[str, Any] = {**parts, **rebuilt(settings, parts, own)}
         agent = cls.__new__(cls)
-        SICPO.__init__(agent, problem, seed=settings["seed"], device=device, **made)
+        SICPO.__init__(agent, problem, seed=settings["seed"], device=device, **options)
         here, spec = agent.state.policy, agent.specification
         if (name, size) != (type(here).__name__, len(flat_parameters(here))):
             raise lsip.ModelError(

@@ -26,16 +26,16 @@ from .certify import Guarantee, certify
 from .constraint import SemiInfiniteCost
 from .episodic import EpisodicWorld, innermost
 from .errors import NoGoodPolicyWarning
-from .learner import SETTINGS, Callback, Course, Learner, Played, by_path, rebuilt
+from .learner import SETTINGS, Callback, Evaluation, Learner, RunConfig, by_path, rebuilt
 from .logs import Row, check_folder
 from .player import flattened, width
 from .policies import Policy, flat_parameters, pick_device, set_flat_parameters
 from .rollouts import AnyEnv, Episodes, as_vector
 from .rules import Rule, Switch
 from .schedules import at
-from .separation import TUNING, Found, Room, separate
+from .separation import TUNING, RankedPoints, Room, separate
 from .si_cppo_config import Settings, SICPPOConfig
-from .state import Kept, Report, is_part
+from .state import KeptPolicy, Report, is_part
 from .updates import PPO, Update
 from .upper_violation import UpperViolation, alike, margin_at
 
@@ -149,7 +149,7 @@ class SICPPO(Learner):
     constraint = property(lambda self: self.world.constraint, doc="What must not be violated.")
     device = property(lambda self: self.world.device, doc="Where the networks are.")
     policy = property(lambda self: self.state.policy, doc="The current policy, a module of torch.")
-    best = property(lambda self: self.state.best, doc="The best feasible policy so far, a `Kept`; None if none was.")
+    best = property(lambda self: self.state.best, doc="The best feasible policy so far, a `KeptPolicy`, or None.")
     total_steps = property(lambda self: self.state.steps, doc="Steps of the environment made while learning.")
     evaluations = property(lambda self: self.state.evaluations, doc="A `Report` an evaluation.")
 
@@ -177,15 +177,15 @@ class SICPPO(Learner):
         """
         validation.flag("deterministic", deterministic)
         space = self.world.space
-        given = validation.array("observation", flattened(self.world.seen, observation))
+        seen = validation.array("observation", flattened(self.world.seen, observation))
         shape = tuple(space.shape or ())
-        single = given.shape == shape
-        if not single and given.shape[1:] != shape:
+        single = seen.shape == shape
+        if not single and seen.shape[1:] != shape:
             many = ", ".join(map(str, ("N", *shape)))
-            raise lsip.ModelError(f"Observations have shape {shape}, or ({many}) for many; got {given.shape}.")
+            raise lsip.ModelError(f"Observations have shape {shape}, or ({many}) for many; got {seen.shape}.")
         self._warn()
         with self._using_best() as player:
-            actions = player.to_env(player.draw(given[None] if single else given, self._looking, deterministic))
+            actions = player.to_env(player.draw(seen[None] if single else seen, self._looking, deterministic))
         return (actions[0] if single else actions), None
 
     def _warn(self) -> None:
@@ -310,7 +310,7 @@ class SICPPO(Learner):
         threads = torch.get_num_threads()
         torch.set_num_threads(self.config.threads)
         try:
-            self._learn(Course(goal, "steps", self.folder, True, verbose, checkpoint, pace, callback, after))
+            self._learn(RunConfig(goal, "steps", self.folder, True, verbose, checkpoint, pace, callback, after))
         finally:
             torch.set_num_threads(threads)
         return self
@@ -356,38 +356,45 @@ class SICPPO(Learner):
         self, count: int, seed: int, deterministic: bool, sure: float | None, *oracles: lsip.oracles.Oracle
     ) -> Report:
         """A report of fresh episodes, of which several oracles may look for the worst; None is for no margin."""
-        played = self.world.played(self.world.episodes(self.world.player(self.state), count, seed, deterministic))
-        options: dict[str, Any] = {"fallback": self.fallback, "candidates": played.candidates}
+        episodes = self.world.episodes(self.world.player(self.state), count, seed, deterministic)
+        evaluation = self.world.evaluation_of(episodes)
+        options: dict[str, Any] = {"fallback": self.fallback, "candidates": evaluation.candidates}
         place = int(np.random.default_rng(seed).integers(2**31))
-        answers = [separate(played.violation, oracle, 0.0, place, **options) for oracle in oracles]
-        found = max(answers, key=lambda each: each.value)
-        margin = 0.0 if sure is None else self._margin(played, found, 1 - sure, place, oracles)
+        answers = [separate(evaluation.violation, oracle, 0.0, place, **options) for oracle in oracles]
+        worst = max(answers, key=lambda each: each.value)
+        margin = 0.0 if sure is None else self._margin(evaluation, worst, 1 - sure, place, oracles)
         return Report(
             self.iteration,
             self.total_steps,
-            played.reward,
-            found.value,
-            found.y,
-            found.value <= self.eta,
-            played.arrived,
+            evaluation.reward,
+            worst.value,
+            worst.y,
+            worst.value <= self.eta,
+            evaluation.arrived,
             0.0,
-            played.undiscounted,
+            evaluation.undiscounted,
             margin,
         )
 
     def _margin(
-        self, played: Played, found: Found, chance: float, place: int, oracles: tuple[lsip.oracles.Oracle, ...]
+        self,
+        evaluation: Evaluation,
+        worst: RankedPoints,
+        chance: float,
+        place: int,
+        oracles: tuple[lsip.oracles.Oracle, ...],
     ) -> float:
         """How far the largest upper confidence bound over Y lies above the largest mean."""
-        episodes = played.data.episodes
+        episodes = evaluation.data.episodes
         if episodes.count < 2:
             return np.inf
         if alike(episodes):
             return 0.0
         upper = UpperViolation(self.constraint, episodes, self.device, chance=chance)
-        looked = found.points if played.candidates is None else np.concatenate([found.points, played.candidates])
+        named = evaluation.candidates
+        looked = worst.points if named is None else np.concatenate([worst.points, named])
         options: dict[str, Any] = {"fallback": self.fallback, "candidates": looked}
-        return max(separate(upper, oracle, 0.0, place, **options).value for oracle in oracles) - found.value
+        return max(separate(upper, oracle, 0.0, place, **options).value for oracle in oracles) - worst.value
 
     def judge(self, feasible: float = 0.0) -> None:
         """Evaluate with fresh seeds, and keep the policy if it is feasible and returns more than any before.
@@ -420,10 +427,10 @@ class SICPPO(Learner):
                 report = self._evaluated(count, seeds[2], True, 1 - chance, *oracles)
         self.remember(report, better)
 
-    def _room(self, played: Played) -> Room | None:
+    def _room(self, evaluation: Evaluation) -> Room | None:
         """At points of Y: the margin of a trial, where the last evaluation saw no violation, so that one is near."""
         chance, episodes = self.state.trial, self.config.evaluation_episodes * self.config.confirmation
-        violation = played.data.violation
+        violation = evaluation.data.violation
         if not chance or episodes < 2 or violation.episodes.count < 2:
             return None
         return lambda points: margin_at(violation, points, chance, episodes)
@@ -440,13 +447,13 @@ class SICPPO(Learner):
         self.state.evaluations.append(report)
         if better:
             vector = flat_parameters(self.state.policy)
-            self.state.best = Kept(report.reward, vector, report.violation, self.state.observed)
+            self.state.best = KeptPolicy(report.reward, vector, report.violation, self.state.observed)
 
     # ---- files ------------------------------------------------------------------------------------------------------
 
     def _settings(self) -> dict[str, Any]:
-        given = {f.name: getattr(self.config, f.name) for f in fields(self.config)}
-        config = {name: checkpoints.describe(v) if callable(v) else v for name, v in given.items()}
+        values = {f.name: getattr(self.config, f.name) for f in fields(self.config)}
+        config = {name: checkpoints.describe(v) if callable(v) else v for name, v in values.items()}
         return {"env": named_env.named(self.env), "config": config}
 
     @classmethod
@@ -473,22 +480,22 @@ class SICPPO(Learner):
         otherwise.
         """
         facts, arrays = checkpoints.read(path, cls.kind, FACTS, is_part)
-        given = {"update": update, "oracle": oracle, "fallback": fallback, "rule": rule}
+        parts = {"update": update, "oracle": oracle, "fallback": fallback, "rule": rule}
         with checkpoints.reading(path, cls.kind, facts):
             settings = facts["settings"]
             config = {name: rebuilt(settings["config"], {}, (name,))[name] for name in settings["config"]}
-            made = rebuilt(settings, given, ("update", "oracle", "fallback", "rule", "learning_rate"))
-            rate, seed, told = made.pop("learning_rate"), settings["seed"], settings["env"]
+            rebuilt_parts = rebuilt(settings, parts, ("update", "oracle", "fallback", "rule", "learning_rate"))
+            rate, seed, named = rebuilt_parts.pop("learning_rate"), settings["seed"], settings["env"]
             kept = SICPPOConfig(**{**config, "hidden": tuple(config["hidden"])})
             held = sum(array.size for array in arrays.values())
         if env is None:
-            env = named_env.made(path, told, held)
+            env = named_env.make(path, named, held)
         limits = _own(env) if constraint is None else constraint
         with checkpoints.reading(path, cls.kind, facts):
             _check_sizes(path, kept, env, limits, arrays)
         agent = cls.__new__(cls)
         options: dict[str, Any] = {"device": device, "tensorboard": tensorboard, "workers": workers, "policy": policy}
-        SICPPO.__init__(agent, env, limits, kept, seed=seed, **made, **options)
+        SICPPO.__init__(agent, env, limits, kept, seed=seed, **rebuilt_parts, **options)
         agent.learning_rate = rate
         agent._restore(path, facts, arrays)
         return agent
@@ -545,5 +552,5 @@ def _own(env: AnyEnv) -> SemiInfiniteCost:
         raise lsip.ModelError(
             "The environment does not bring its constraint along; give it: load(path, env, constraint)."
         )
-    found: SemiInfiniteCost = make()
-    return found
+    constraint: SemiInfiniteCost = make()
+    return constraint

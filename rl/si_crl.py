@@ -82,9 +82,9 @@ class Learned(Plan):
         swing = (highest - lowest) / (1 - spec.gamma)
         visits = optimistic.occupancy(self.policy) / (1 - spec.gamma)
         shift = min(spec.gamma * float((visits * np.maximum(moved, 0.0)).sum()), 1.0) * swing
-        samples, told = self.samples * spec.r.size, "sampled transitions leave a model that has"
+        samples, evidence = self.samples * spec.r.size, "sampled transitions leave a model that has"
         return Guarantee(
-            worst.bound + shift, worst.y, self.failure, samples, worst.value, worst.assumptions, evidence=told
+            worst.bound + shift, worst.y, self.failure, samples, worst.value, worst.assumptions, evidence=evidence
         )
 
 
@@ -122,10 +122,14 @@ class OnePoint:
         self, violation: lsip.oracles.Violation, *, target: float = 0.0, seed: int = 0
     ) -> lsip.oracles.Separation:
         """What the oracle says, cut down to its first point."""
-        found = lsip.oracles.ask(self.oracle, violation, target=target, seed=seed)
-        worst = np.argsort(-found.values, kind="stable")[:1]
+        separation = lsip.oracles.ask(self.oracle, violation, target=target, seed=seed)
+        worst = np.argsort(-separation.values, kind="stable")[:1]
         return replace(
-            found, points=found.points[worst], values=found.values[worst], components=found.components[worst], rows=None
+            separation,
+            points=separation.points[worst],
+            values=separation.values[worst],
+            components=separation.components[worst],
+            rows=None,
         )
 
 
@@ -224,10 +228,10 @@ def si_crl(
         return Learned(policy_of(q), q, inner.solution, inner.method, specification, None, inner.models, _least(data))
     if tolerance is None and iterations is None:
         models = data.optimistic_set(delta, denominator=denominator)
-        found = plan_optimistically(
+        best = plan_optimistically(
             specification, models, method=method, form=form, tol=tol, oracle=oracle, verbose=verbose, **options
         )
-        parts = found.policy, found.occupancy, found.solution, found.method, specification, found.model
+        parts = best.policy, best.occupancy, best.solution, best.method, specification, best.model
         return Learned(*parts, models, _least(data))
     steps = si_crl_steps(
         data, specification, delta, oracle=oracle, start=start, form=form, denominator=denominator, **options
@@ -269,11 +273,13 @@ def si_crl_steps(
     enclosable = program.problem.compile().families[0].enclosable
     default = lsip.oracles.BranchAndBound() if enclosable else lsip.oracles.Multistart()
     chosen = default if oracle is None else validation.oracle(oracle)
-    given: dict[str, Any] = {**options}
+    settings: dict[str, Any] = {**options}
     for name in ("polish", "sample_first", "start", "tol", "oracle"):
-        if name in given:
+        if name in settings:
             raise lsip.ModelError(f"`{name}` is chosen by the algorithm; leave it out.")
-    method = lsip.Exchange(oracle=OnePoint(chosen), start=[first], polish=False, sample_first=False, tol=1e-9, **given)
+    method = lsip.Exchange(
+        oracle=OnePoint(chosen), start=[first], polish=False, sample_first=False, tol=1e-9, **settings
+    )
     points, steps = list(first), lsip.exchange(program.problem, method)
     while True:
         try:
@@ -283,8 +289,8 @@ def si_crl_steps(
             return
         cuts = tuple(lsip.ActivePoint("", y, 0.0, 0, 0) for y in points)
         last = Relaxation(iterate.x, iterate.value, iterate.violation, iterate.bound, iterate.iteration, cuts)
-        found = read_plan(program, last)
-        yield Learned(found.policy, found.occupancy, last, "lp", specification, found.model, models, _least(data))
+        best = read_plan(program, last)
+        yield Learned(best.policy, best.occupancy, last, "lp", specification, best.model, models, _least(data))
         if iterate.cuts:
             points += list(iterate.points[0])
 

@@ -352,14 +352,14 @@ class SICMDP:
     def _reward(self, reward: ArrayLike | None) -> Array:
         if reward is None:
             return self.r
-        given = validation.array("reward", reward)
-        if given.shape == (self.states,):
-            given = given[:, None]
+        table = validation.array("reward", reward)
+        if table.shape == (self.states,):
+            table = table[:, None]
         try:
-            return np.broadcast_to(given, self.r.shape)
+            return np.broadcast_to(table, self.r.shape)
         except ValueError:
             raise lsip.ModelError(
-                f"`reward` must have shape ({self.states}, {self.actions}) or ({self.states},); got {given.shape}."
+                f"`reward` must have shape ({self.states}, {self.actions}) or ({self.states},); got {table.shape}."
             ) from None
 
     # ---- data -------------------------------------------------------------------------------------------------------
@@ -404,13 +404,13 @@ def _whole(value: float | None) -> float | None:
 
 def as_specification(problem: Specification | SICMDP) -> Specification:
     """What is known before any data, of a model or as it is."""
-    found = problem.specification if isinstance(problem, SICMDP) else problem
-    if not isinstance(found, Specification):
+    specification = problem.specification if isinstance(problem, SICMDP) else problem
+    if not isinstance(specification, Specification):
         raise lsip.ModelError(
             "An rl.Specification(r, constraint, mu, gamma) is needed, or the `specification` of an rl.SICMDP; got "
             f"{validation.shown(problem)}."
         )
-    return found
+    return specification
 
 
 def as_model(problem: object) -> SICMDP:
@@ -432,13 +432,13 @@ def read_policy(policy: PolicyLike, states: int, actions: int) -> Array:
     What has a policy, such as a `Plan`, stands for it.
     """
     bare: Any = getattr(policy, "policy", policy)  # an array, or what can be made one
-    given = bare if isinstance(bare, np.ndarray) else validation.array("policy", bare)
+    table = bare if isinstance(bare, np.ndarray) else validation.array("policy", bare)
     if isinstance(bare, list | tuple) and all(isinstance(v, int | np.integer) for v in bare):
-        given = given.astype(np.intp)
-    if given.shape == (states,) and np.issubdtype(given.dtype, np.integer):
-        if (given < 0).any() or (given >= actions).any():
-            raise lsip.ModelError(f"A deterministic policy has actions 0 to {actions - 1}; got {given.tolist()}.")
-        return np.eye(actions)[given]
+        table = table.astype(np.intp)
+    if table.shape == (states,) and np.issubdtype(table.dtype, np.integer):
+        if (table < 0).any() or (table >= actions).any():
+            raise lsip.ModelError(f"A deterministic policy has actions 0 to {actions - 1}; got {table.tolist()}.")
+        return np.eye(actions)[table]
     pi = validation.array("policy", bare)
     if pi.shape != (states, actions):
         raise lsip.ModelError(

@@ -156,13 +156,13 @@ class Checked:
 
     def reset(self, count: int, rng: np.random.Generator) -> Ints:
         with code_of("`reset(count, rng)` of the simulator"):
-            found = np.asarray(self.simulator.reset(count, rng))
-        return self._states("reset(count, rng)", found, count)
+            states = np.asarray(self.simulator.reset(count, rng))
+        return self._states("reset(count, rng)", states, count)
 
     def step(self, states: Ints, actions: Ints, rng: np.random.Generator) -> Ints:
         with code_of("`step(states, actions, rng)` of the simulator"):
-            found = np.asarray(self.simulator.step(states, actions, rng))
-        return self._states("step(states, actions, rng)", found, len(states))
+            after = np.asarray(self.simulator.step(states, actions, rng))
+        return self._states("step(states, actions, rng)", after, len(states))
 
     def _states(self, call: str, states: NDArray[np.generic], count: int) -> Ints:
         last = self.specification.states - 1

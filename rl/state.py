@@ -62,7 +62,7 @@ class Normaliser(NamedTuple):
         return np.sqrt(np.maximum(self.square - self.mean**2, 1e-8))
 
 
-class Kept(NamedTuple):
+class KeptPolicy(NamedTuple):
     """A policy that was kept, and how it did in episodes after that, which had no part in the choice."""
 
     reward: float
@@ -91,8 +91,8 @@ class State:
     confirmed: int = 0  # policies that looked feasible, and were played again
     trial: float = 0.0  # chance by which the next one may be wrong; 0 where the policy does not look feasible
     run: int = 0  # of the log, where there are several
-    best: Kept | None = None  # the largest return of all feasible policies
-    drawn: Kept | None = None  # uniform among all good policies so far
+    best: KeptPolicy | None = None  # the largest return of all feasible policies
+    drawn: KeptPolicy | None = None  # uniform among all good policies so far
     recent: tuple[Array, ...] = ()  # tables of the last good policies
     history: list[Report] = field(default_factory=list)
     evaluations: list[Report] = field(default_factory=list)
@@ -160,7 +160,7 @@ def unpack(state: State, facts: Mapping[str, Any], arrays: Mapping[str, Any]) ->
         branch[last] = leaf
     kinds, width = get_type_hints(State), state.observed.mean.shape
     for f in fields(state):
-        setattr(state, f.name, _made(kinds[f.name], getattr(state, f.name), tree[f.name], f.name))
+        setattr(state, f.name, _build(kinds[f.name], getattr(state, f.name), tree[f.name], f.name))
     if state.observed.mean.shape != width or state.observed.square.shape != width:
         raise Misfit(f"observations have shape {state.observed.mean.shape} instead of {width}")
     _check(state)
@@ -223,11 +223,11 @@ def _leaves(path: str, tree: Tree) -> Iterator[tuple[str, Any]]:
         yield from _leaves(f"{path}{BETWEEN}{name}" if path else name, part)
 
 
-def _made(kind: Any, now: Any, tree: Tree, path: str) -> Any:
+def _build(kind: Any, now: Any, tree: Tree, path: str) -> Any:
     """A value of this type from its tree; `now` is what it replaces, or what is filled."""
     if get_origin(kind) in (Union, type(int | None)):  # it may be missing
-        given = [each for each in get_args(kind) if each is not type(None)]
-        return None if tree is None else _made(given[0], now, tree, path)
+        inner = next(each for each in get_args(kind) if each is not type(None))
+        return None if tree is None else _build(inner, now, tree, path)
     if isinstance(now, nn.Module):
         for key, part in now.state_dict().items():
             _fill(part, tree[key], f"{path}{BETWEEN}{key}")
@@ -249,7 +249,7 @@ def _made(kind: Any, now: Any, tree: Tree, path: str) -> Any:
         kinds = get_type_hints(kind)
         return kind(
             **{
-                name: _made(kinds[name], getattr(now, name, None), tree[name], f"{path}{BETWEEN}{name}")
+                name: _build(kinds[name], getattr(now, name, None), tree[name], f"{path}{BETWEEN}{name}")
                 for name in kinds
             }
         )
@@ -277,10 +277,10 @@ def _part(tree: Tree, path: str) -> Tensor | float:
     return plain
 
 
-def _fill(part: Tensor, given: Array, path: str) -> None:
-    if part.shape != given.shape:
-        raise Misfit(f"{path} has shape {given.shape} instead of {tuple(part.shape)}")
-    part.copy_(torch.as_tensor(given))
+def _fill(part: Tensor, saved: Array, path: str) -> None:
+    if part.shape != saved.shape:
+        raise Misfit(f"{path} has shape {saved.shape} instead of {tuple(part.shape)}")
+    part.copy_(torch.as_tensor(saved))
 
 
 def _rows(tree: Tree, path: str) -> list[Report]:

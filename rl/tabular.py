@@ -13,13 +13,13 @@ import lsip
 
 from . import validation
 from .errors import code_of
-from .evaluation import Evaluation, check_model
-from .learner import Played
+from .evaluation import Evaluator, check_model
+from .learner import Evaluation
 from .policies import Categorical, SoftmaxTable, flat_parameters
 from .rules import Objective
 from .sicmdp import SICMDP
 from .simulator import Simulator, as_simulator
-from .state import Kept, State
+from .state import KeptPolicy, State
 from .updates import Batch, Paths, Sample, Update
 
 Array = NDArray[np.float64]
@@ -47,7 +47,7 @@ class TabularWorld:
     def __init__(
         self,
         problem: SICMDP | Simulator,
-        evaluation: Evaluation,
+        evaluation: Evaluator,
         policy: Categorical | None,
         features: ArrayLike | None,
         device: torch.device,
@@ -76,30 +76,30 @@ class TabularWorld:
             probabilities = chosen.log_probs(self.features).exp().to("cpu", torch.float64).numpy()
         return probabilities / probabilities.sum(axis=1, keepdims=True)
 
-    def play(self, state: State) -> Played:
+    def evaluate(self, state: State) -> Evaluation:
         """Estimate the visits, from which the value of every cost follows."""
         table = self.table()
         with code_of(f"The evaluation {type(self.evaluation).__name__}"):
-            found = self.evaluation.evaluate(self.simulator, table, state.rng)
-            visits, reward = np.asarray(found.visits, dtype=float), float(found.reward)
+            estimate = self.evaluation.evaluate(self.simulator, table, state.rng)
+            visits, reward = np.asarray(estimate.visits, dtype=float), float(estimate.reward)
         size = self.specification.costs.size
         if visits.shape != (size,) or not np.isfinite(visits).all():
             raise lsip.ModelError(
                 f"An evaluation gives finite visits of shape ({size},), as rl.evaluation.Estimate has them; got shape "
                 f"{visits.shape}{'' if np.isfinite(visits).all() else ' with nan or inf'}."
             )
-        return Played(reward, self.specification.costs.violation(visits), table)
+        return Evaluation(reward, self.specification.costs.violation(visits), table)
 
-    def remember(self, played: Played, state: State) -> None:
+    def remember(self, evaluation: Evaluation, state: State) -> None:
         """The good set: one of its members at random, its best, and its latest."""
-        kept = Kept(played.reward, flat_parameters(self.policy))
+        kept = KeptPolicy(evaluation.reward, flat_parameters(self.policy))
         if state.rng.random() * state.good < 1:
             state.drawn = kept
-        if state.best is None or played.reward > state.best.reward:
+        if state.best is None or evaluation.reward > state.best.reward:
             state.best = kept
-        state.recent = (*state.recent, played.data)[-TUNING.window :]
+        state.recent = (*state.recent, evaluation.data)[-TUNING.window :]
 
-    def batch(self, played: Played, objective: Objective, update: Update, state: State) -> Batch:
+    def batch(self, evaluation: Evaluation, objective: Objective, update: Update, state: State) -> Batch:
         """Samples for the reward and the costs at the prices of the objective, as one criterion (S, A)."""
         spec = self.specification
         criterion = objective.reward * spec.r
@@ -108,12 +108,12 @@ class TabularWorld:
                 criterion = criterion - price * spec.costs.criterion(y, spec.states)
         sampling = getattr(update, "sampling", None) or Paths()
         with code_of(f"The sampling {type(sampling).__name__} of the update"):
-            sample = sampling.draw(self.simulator, played.data, criterion, state.rng)
+            sample = sampling.draw(self.simulator, evaluation.data, criterion, state.rng)
         if not isinstance(sample, Sample):
             raise lsip.ModelError(f"What is drawn for a step is an rl.updates.Sample; got {validation.shown(sample)}.")
         return sample.batch(self.policy, self.features, 1 / (1 - spec.gamma))
 
-    def settle(self, played: Played, state: State) -> Mapping[str, float]:
+    def fit_critics(self, evaluation: Evaluation, state: State) -> Mapping[str, float]:
         """Nothing else is learned."""
         return {}
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import lsip
-from lsip.validation import NO_NUMBERS, double, numbers
+from lsip.validation import NO_NUMBERS, numbers, real, whole
 from lsip.validation import Seed as Seed
 from lsip.validation import choice as choice
 from lsip.validation import fits as fits
@@ -34,28 +34,20 @@ RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
 
 def number(name: str, value: object, kind: str = "finite") -> float:
     """A number of one of these ranges, as Python's float."""
-    wanted, holds = RANGES[kind]
-    plain = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
-    found = double(plain)
-    if not holds(found):
-        raise lsip.ModelError(f"`{name}` {wanted}; got {shown(value)}.")
-    return found
+    return real(name, value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value, *RANGES[kind])
 
 
 def count(name: str, value: object, least: int = 1) -> int:
     """An integer that is large enough."""
-    if isinstance(value, NO_NUMBERS) or not isinstance(value, int | np.integer) or value < least:
-        wanted = "a positive integer" if least == 1 else f"an integer, at least {least}"
-        raise lsip.ModelError(f"`{name}` must be {wanted}; got {shown(value)}.")
-    return int(value)
+    return whole(name, value, least)
 
 
 def work(name: str, value: object) -> int:
     """How much is to be done: a positive whole number, that a float can also be (1e6), if it can be counted up to."""
-    found = number(name, value, "positive")
-    if found > 2**53 or (found != int(found)):
+    amount = number(name, value, "positive")
+    if amount > 2**53 or (amount != int(amount)):
         raise lsip.ModelError(f"`{name}` must be a whole number, at most 2**53; got {shown(value)}.")
-    return int(found)
+    return int(amount)
 
 
 def sizes(name: str, value: Sequence[int]) -> tuple[int, ...]:
@@ -67,10 +59,10 @@ def sizes(name: str, value: Sequence[int]) -> tuple[int, ...]:
 
 def array(name: str, value: ArrayLike) -> NDArray[np.float64]:
     """Finite numbers, copied."""
-    found = numbers(value, f"`{name}`", nan=True).copy()
-    if not np.isfinite(found).all():
+    values = numbers(value, f"`{name}`", nan=True).copy()
+    if not np.isfinite(values).all():
         raise lsip.ModelError(f"`{name}` must be finite; got nan or inf.")
-    return found
+    return values
 
 
 def part(name: str, value: Part, method: str, example: str) -> Part:
@@ -122,9 +114,9 @@ def function(name: str, value: Callable[..., object] | None, *arguments: str) ->
         call(name, value, *arguments)
 
 
-def unused(whose: str, **given: object) -> None:
+def unused(whose: str, **options: object) -> None:
     """Refuse options that play no part here, rather than swallow them."""
-    names = [f"`{name}`" for name, value in given.items() if value is not None]
+    names = [f"`{name}`" for name, value in options.items() if value is not None]
     if names:
         them = "it" if len(names) == 1 else "them"
         raise lsip.ModelError(f"{' and '.join(names)} cannot be used with {whose}; leave {them} out.")

@@ -81,11 +81,11 @@ class WorstPoint:
             )
         self._recent.append((seen, done))
         violation = EpisodeViolation(self.constraint, _padded(self._recent))
-        found = violation.found(self.oracle, 0.0, self._rng)
+        worst = violation.worst_points(self.oracle, 0.0, self._rng)
         before = float(violation.values(self.y[None, :])[0, 0])
-        self.violation = max(found.value, before)
-        if found.value > before:
-            self.y = found.y
+        self.violation = max(worst.value, before)
+        if worst.value > before:
+            self.y = worst.y
 
 
 class PointOptions(TypedDict, total=False):

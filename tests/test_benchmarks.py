@@ -337,8 +337,8 @@ def test_throughput_shares_and_gradients_are_measured(monkeypatch: pytest.Monkey
     for r in shares:
         assert sum(r[part] for part in ("play", "batch", "step", "critics", "search and rest")) == pytest.approx(1)
     rows = learn.gradients(1)
-    assert [r["policy"] for r in rows] == ["Gaussian", "categorical"]
-    assert all(r["by_hand"] and r["times"] > 0 for r in rows)
+    assert [r["step"] for r in rows] == ["NPG", "PPO", "an iteration of SI-CPPO"]
+    assert all(r["by_hand_ms"] > 0 and r["autograd_ms"] > 0 and r["times"] > 0 for r in rows)
 
 
 def test_proofs_that_numpy_makes_too_late_or_not_at_all_do_not_count() -> None:

@@ -44,7 +44,7 @@ def test_episodes_end_and_begin_again():
 def test_wrong_use_is_a_sentence():
     with pytest.raises(gymnasium.error.ResetNeeded, match="call `reset`"):
         PendulumVector(2).step(np.zeros((2, 1)))
-    with pytest.raises(lsip.ModelError, match=r"positive integer; got 0"):
+    with pytest.raises(lsip.ModelError, match=r"at least 1; got 0"):
         PendulumVector(0)
     many = PendulumVector(2)
     many.reset(seed=0)

@@ -47,7 +47,7 @@ def test_a_fixed_grid_finds_its_worst_point():
     assert found.values[0] == pytest.approx(values.max())
     np.testing.assert_allclose(found.points[0], mdp.domain.grid(5)[values.argmax()])
     assert found.bound == np.inf
-    with pytest.raises(lsip.ModelError, match="`per_axis` must be a positive integer; got 0"):
+    with pytest.raises(lsip.ModelError, match="`per_axis` must be a whole number, at least 1; got 0"):
         FixedGrid(0)
 
 

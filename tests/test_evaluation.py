@@ -234,11 +234,11 @@ def test_exact_is_what_the_model_says(model):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: rl.MonteCarlo(paths=0), "`paths` must be a positive integer; got 0"),
-        (lambda: rl.MonteCarlo(paths=1.5), "`paths` must be a positive integer; got 1.5"),
-        (lambda: rl.MonteCarlo(horizon=-1), "`horizon` must be a positive integer; got -1"),
+        (lambda: rl.MonteCarlo(paths=0), "`paths` must be a whole number, at least 1; got 0"),
+        (lambda: rl.MonteCarlo(paths=1.5), "`paths` must be a whole number, at least 1; got 1.5"),
+        (lambda: rl.MonteCarlo(horizon=-1), "`horizon` must be a whole number, at least 1; got -1"),
         (lambda: rl.MonteCarlo(mode="fast"), "'auto', 'population', 'paths'; got 'fast'"),
-        (lambda: rl.TemporalDifference(paths=0), "`paths` must be a positive integer"),
+        (lambda: rl.TemporalDifference(paths=0), "`paths` must be a whole number, at least 1"),
         (lambda: rl.TemporalDifference(horizon=1), "horizon of at least 2"),
         (lambda: rl.TemporalDifference(trace=1.1), "`trace` must be between 0 and 1; got 1.1"),
         (lambda: rl.TemporalDifference(trace=float("nan")), "`trace` must be between 0 and 1; got nan"),

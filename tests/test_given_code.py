@@ -360,7 +360,7 @@ def parameters(kind: Any) -> set[str]:
             if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
                 found.add(name)
     if kind in (rl.SICPO, rl.baselines.CRPO):
-        found |= rl.si_cpo.Options.__annotations__.keys()
+        found |= rl.si_cpo.SICPOOptions.__annotations__.keys()
     return found
 
 
@@ -375,7 +375,7 @@ def test_every_parameter_of_a_learner_is_tried_or_has_no_code():
 
 
 def test_every_protocol_of_learning_is_tried():
-    named = {"Update": "update", "Sampling": "update: sampling", "Evaluation": "evaluation", "Rule": "rule"}
+    named = {"Update": "update", "Sampling": "update: sampling", "Evaluator": "evaluation", "Rule": "rule"}
     named |= {"Simulator": "problem: step"}
     inner = {"World", "Method", "Actor", "Solved", "HasPolicy"}  # nobody else implements these
     for module in pkgutil.walk_packages(rl.__path__, "rl."):

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 
 from rl.baselines import PPOLagrangian  # noqa: E402
 
-QUICK = {"episodes": 8, "hidden": (8,), "epochs": 2, "index_points": 1, "device": "cpu"}
+QUICK = {"episodes": 8, "hidden": (8,), "epochs": 2, "index_points": 1, "evaluation_episodes": 8, "device": "cpu"}
 
 
 class Arms(gymnasium.Env[Any, Any]):

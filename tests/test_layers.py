@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,12 @@ class Import:
         return self.module == package or self.module.startswith(package + ".")
 
 
+@cache
+def parsed(source: str) -> ast.Module:
+    """The syntax tree of a file, made once for all tests, which only read it."""
+    return ast.parse(source)
+
+
 def module_name(path: str) -> str:
     return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
@@ -128,7 +135,7 @@ def imports(path: str, source: str) -> list[Import]:
     """All imports of a file; `from a import b` counts as a.b, because b may be a module."""
     name = module_name(path)
     package = name if path.endswith("/__init__.py") else name.rpartition(".")[0]
-    return list(_walk(ast.parse(source, path), package, lazy=False))
+    return list(_walk(parsed(source), package, lazy=False))
 
 
 def _walk(node: ast.AST, package: str, lazy: bool) -> Iterator[Import]:
@@ -205,6 +212,7 @@ def _outside(path: str, item: Import) -> Iterator[str]:
         yield "an optional package is imported inside the function that needs it"
 
 
+@cache
 def sources() -> dict[str, str]:
     """All files of the three packages, by path from the root."""
     paths = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
@@ -299,7 +307,7 @@ def graph(files: dict[str, str]) -> dict[str, set[str]]:
             while module and module not in names:  # `from a.b import c` names a.b, unless c is a module
                 module = module.rpartition(".")[0]
             found[module_name(path)] |= {module} - {"", module_name(path)}
-        nodes = list(ast.walk(ast.parse(source)))
+        nodes = list(ast.walk(parsed(source)))
         text = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
         if any(isinstance(node, ast.Call) and _is_dynamic(node) for node in nodes):  # names in its package count, too
             package = module_name(path) if path.endswith("/__init__.py") else module_name(path).rpartition(".")[0]
@@ -374,7 +382,7 @@ def private_names(files: dict[str, str], public: dict[str, set[str]]) -> list[st
     """Every name of lsip in `rl` and `envs` that is in no list of public names, as a sentence."""
     found = []
     for path, source in files.items():
-        tree = ast.parse(source, path)
+        tree = parsed(source)
         used = [(item.line, item.module) for item in imports(path, source) if item.within("lsip")]
         used += [(node.lineno, ast.unparse(node)) for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
         used = [(line, name) for line, name in used if re.fullmatch(r"lsip(\.\w+)+|lsip", name)]
@@ -400,7 +408,7 @@ def public_names() -> dict[str, set[str]]:
         name = "lsip" if name == "lsip.public" else name
         if name != "lsip" and (name != room(name) or not name.startswith("lsip.")):
             continue
-        for node in ast.parse(source, path).body:
+        for node in parsed(source).body:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
                 found[name] = set(ast.literal_eval(node.value))
     return found
@@ -453,7 +461,7 @@ def implementations(files: dict[str, str]) -> dict[str, str]:
     """Concrete oracles and families by name, each with the only place that may tell it from others."""
     found = {}
     for path, source in files.items():
-        for node in ast.walk(ast.parse(source, path)):
+        for node in ast.walk(parsed(source)):
             if not isinstance(node, ast.ClassDef) or any("Protocol" in ast.unparse(base) for base in node.bases):
                 continue
             methods = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
@@ -463,9 +471,14 @@ def implementations(files: dict[str, str]) -> dict[str, str]:
     return found
 
 
+@cache
+def known_implementations() -> dict[str, str]:
+    return implementations(sources())
+
+
 def classes_asked_for(source: str) -> Iterator[tuple[int, str]]:
     """Names that isinstance, issubclass, `type(x) is …` and `case …()` compare with, with their lines."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         asked: list[ast.expr] = []
         if isinstance(node, ast.Call) and ast.unparse(node.func) in {"isinstance", "issubclass"}:
             asked = node.args[1:]
@@ -490,8 +503,7 @@ def told_apart(files: dict[str, str], known: dict[str, str]) -> list[str]:
 
 
 def test_nobody_asks_for_a_concrete_oracle_or_family() -> None:
-    files = sources()
-    known = implementations(files)
+    files, known = sources(), known_implementations()
     assert {"BranchAndBound", "SupportFunction", "Grid", "Multistart", "DeclaredFamily", "BlackBoxFamily"} <= set(known)
     assert not {"Oracle", "RowFamily"} & set(known)
     assert told_apart(files, known) == []
@@ -509,7 +521,7 @@ def test_nobody_asks_for_a_concrete_oracle_or_family() -> None:
     ],
 )
 def test_a_planted_test_on_a_class_is_caught(source: str) -> None:
-    known = implementations(sources())
+    known = known_implementations()
     assert told_apart({"lsip/solver/driver.py": source}, known)
     home = "lsip/model/families.py" if "Family" in source else "lsip/oracles/choice.py"
     assert told_apart({home: source, "rl/a.py": "isinstance(oracle, Oracle)"}, known) == []

@@ -18,7 +18,7 @@ import envs
 import lsip
 import rl
 from envs.experiments import EXPERIMENTS, sewage_si_cpo, sewage_si_crl, ship_si_cppo
-from envs.experiments.sewage_si_crl import Setting, Trial
+from envs.experiments.sewage_si_crl import SICRLSetting, Trial
 from lsip import cli
 from lsip.progress import Bar
 from rl import plotting
@@ -26,9 +26,9 @@ from rl import plotting
 pytest.importorskip("matplotlib")
 
 ROOT = Path(__file__).resolve().parent.parent
-TINY = Setting(states=3, actions=2)
-QUICK = sewage_si_cpo.Setting(states=3, actions=2, paths=1000, horizon=30, samples=50, eta=0.05, points=20)
-TINIER = sewage_si_cpo.Setting(states=2, actions=2, paths=1000, horizon=30, samples=50, eta=0.05, points=20)
+TINY = SICRLSetting(states=3, actions=2)
+QUICK = sewage_si_cpo.SICPOSetting(states=3, actions=2, paths=1000, horizon=30, samples=50, eta=0.05, points=20)
+TINIER = sewage_si_cpo.SICPOSetting(states=2, actions=2, paths=1000, horizon=30, samples=50, eta=0.05, points=20)
 PNG = b"\x89PNG"
 
 
@@ -41,7 +41,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small models, short lists, coarse pictures."""
     for name, value in {
         "PAPER": TINY,
-        "LARGER": Setting(states=3, actions=3),
+        "LARGER": SICRLSetting(states=3, actions=3),
         "ITERATIONS": (1, 2, 4),
         "SIDES": (1, 3),
         "ACCURACIES": (1e-1, 1e-12),
@@ -269,7 +269,7 @@ def test_the_error_of_si_cpo_goes_down(small, tmp_path):
 
 
 def test_errors_are_those_of_the_true_model():
-    run = sewage_si_cpo.Run(QUICK, "SI-CPO", 0, 4, 4)
+    run = sewage_si_cpo.SewageRun(QUICK, "SI-CPO", 0, 4, 4)
     found = sewage_si_cpo.learn(run)
     mdp = QUICK.environment(0)
     for choice in sewage_si_cpo.CHOICES:
@@ -279,9 +279,9 @@ def test_errors_are_those_of_the_true_model():
 
 
 def test_runs_that_are_there_are_not_run_again(small, tmp_path, monkeypatch):
-    run = sewage_si_cpo.Run(QUICK, "CRPO, N = 250", 3, 4, 2)
+    run = sewage_si_cpo.SewageRun(QUICK, "CRPO, N = 250", 3, 4, 2)
     first = sewage_si_cpo.outcome(run, tmp_path)
-    other = sewage_si_cpo.Run(TINIER, "CRPO, N = 250", 3, 4, 2)
+    other = sewage_si_cpo.SewageRun(TINIER, "CRPO, N = 250", 3, 4, 2)
     assert other.file(tmp_path) == run.file(tmp_path)
     calls: list[Any] = []
     monkeypatch.setattr(sewage_si_cpo, "learn", lambda run: calls.append(run) or {"run": {}})

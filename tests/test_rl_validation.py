@@ -51,7 +51,7 @@ def test_what_is_no_number_is_refused_for_every_range(value, kind):
 
 @pytest.mark.parametrize("value", [0, -1, 2.0, True, "3", None, [2]])
 def test_counts_are_positive_integers(value):
-    refused(lambda: validation.count("x", value), "`x` must be a positive integer; got ")
+    refused(lambda: validation.count("x", value), "`x` must be a whole number, at least 1; got ")
     assert validation.count("x", np.int64(7)) == 7
 
 
@@ -110,7 +110,7 @@ def test_parts_of_si_cppo(options, message):
 
 @pytest.mark.parametrize("points", [0, -3, 2.5, "250", None])
 def test_crpo_has_a_positive_number_of_points(points):
-    refused(lambda: rl.baselines.CRPO(MDP, points), "`points` must be a positive integer; got")
+    refused(lambda: rl.baselines.CRPO(MDP, points), "`points` must be a whole number, at least 1; got")
 
 
 def test_a_seed_of_none_is_drawn_and_recorded():
@@ -161,12 +161,12 @@ def test_a_model_stands_for_its_specification():
         (lambda: rl.BinaryModel(DATA), "An rl.Specification"),
         (lambda: rl.BinaryModel(SPEC).model(SPEC), "A known model"),
         (lambda: rl.SICMDP.from_specification(MDP.P, None), "An rl.Specification"),
-        (lambda: MDP.sample(per_pair="x"), "`per_pair` must be a positive integer; got 'x'"),
+        (lambda: MDP.sample(per_pair="x"), "`per_pair` must be a whole number, at least 1; got 'x'"),
         (lambda: MDP.sample(per_pair=3, seed="a"), "`seed` must be an integer, at least 0, None or a NumPy generator"),
         (lambda: MDP.worst_violation([0, 1], oracle=lsip.oracles.Grid), "the class Grid"),
         (lambda: MDP.worst_violation([0, 1], tol="x"), "`tol` must be positive; got 'x'"),
-        (lambda: rl.uniform_policy(0, 0), "`states` must be a positive integer; got 0"),
-        (lambda: rl.uniform_policy(3, 1.5), "`actions` must be a positive integer; got 1.5"),
+        (lambda: rl.uniform_policy(0, 0), "`states` must be a whole number, at least 1; got 0"),
+        (lambda: rl.uniform_policy(3, 1.5), "`actions` must be a whole number, at least 1; got 1.5"),
         (lambda: rl.theory.samples_two_successors(2, 2, gamma="x", eps=0.1, delta=0.1), "`gamma` must satisfy"),
         (lambda: rl.WorstCost(gym.make("lsip/ShipRoute-v0"), None), "`constraint` must be an rl.SemiInfiniteCost"),
         (lambda: rl.WorstCost(Pull(), limit()), "`env` must be a single Gymnasium environment.*wrappers="),
@@ -174,11 +174,11 @@ def test_a_model_stands_for_its_specification():
         (lambda: rl.WorstPoint(limit(), oracle=lsip.oracles.Grid), "the class Grid"),
         (lambda: envs.sewage(gamma="x"), "`gamma` must be"),
         (lambda: DATA + 3, "`data` must be an rl.Dataset"),
-        (lambda: rl.Dataset.from_transitions([(0, 0, 0)], states="x", actions=1), "`states` must be a positive"),
+        (lambda: rl.Dataset.from_transitions([(0, 0, 0)], states="x", actions=1), "`states` must be a whole number"),
         (lambda: rl.OptimisticSet("x", 1), "`centre` must be real numbers"),
         (lambda: rl.OptimisticSet(np.eye(2), np.eye(2)), r"must have shape \(S, A, S\); got \(2, 2\)"),
         (lambda: MDP.violations([0, 1], "x"), "`y` must be real numbers"),
-        (lambda: rl.SoftmaxTable(0, 2), "`states` must be a positive integer"),
+        (lambda: rl.SoftmaxTable(0, 2), "`states` must be a whole number, at least 1"),
         (lambda: rl.SICPO(MDP).learn(1, callback=3), "`callback` must be a function of agent, report; got 3"),
         (lambda: rl.SICPO(MDP).learn(1, callback=lambda row: 0), r"callback\(agent, report\); .* takes \(row\)"),
         (lambda: rl.SICPPO(Pull(), limit()).learn(1, callback=3), "`callback` must be a function"),
@@ -217,7 +217,7 @@ def test_a_specification_takes_lists_and_a_uniform_beginning():
         ((SPEC.r, COST, [0.5, 0.6]), "`mu` must sum to one"),
         ((SPEC.r, COST, None, 1.0), "`gamma` must be at least 0 and below 1; got 1.0"),
         ((SPEC.r, COST, None, "x"), "`gamma` must be at least 0 and below 1; got 'x'"),
-        ((SPEC.r, COST, None, 0.5, -1), "`idle` must be an integer, at least 0; got -1"),
+        ((SPEC.r, COST, None, 0.5, -1), "`idle` must be a whole number, at least 0; got -1"),
         ((np.zeros((3, 2)), COST), r"`cost` must give one number a state, shape \(3,\)"),
     ],
 )

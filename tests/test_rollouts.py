@@ -330,10 +330,10 @@ def test_an_oracle_that_fails_is_reported_and_a_fallback_asked_only_if_it_is_giv
     episodes = collect(vector(4), picks, 4, 0)
     violation, spare = EpisodeViolation(continuum(), episodes), lsip.oracles.RandomSearch(points=100)
     with pytest.raises(lsip.LSIPError, match=r"oracle Failing (failed with|found)|Separation that Failing gave|^no$"):
-        violation.found(Failing(answer), 0.0, np.random.default_rng(0))
+        violation.worst_points(Failing(answer), 0.0, np.random.default_rng(0))
     with pytest.warns(rl.OracleWarning, match=r"The fallback RandomSearch.* was asked instead"):
-        found = violation.found(Failing(answer), 0.0, np.random.default_rng(0), spare)
-    expected = violation.found(spare, 0.0, np.random.default_rng(0))
+        found = violation.worst_points(Failing(answer), 0.0, np.random.default_rng(0), spare)
+    expected = violation.worst_points(spare, 0.0, np.random.default_rng(0))
     assert (found.value, found.y) == (expected.value, expected.y)
     assert found.bound == np.inf
 
@@ -341,7 +341,7 @@ def test_an_oracle_that_fails_is_reported_and_a_fallback_asked_only_if_it_is_giv
 def test_an_interrupt_of_an_oracle_is_no_failure():
     violation = EpisodeViolation(continuum(), collect(vector(2), picks, 2, 0))
     with pytest.raises(KeyboardInterrupt):
-        violation.found(Failing(KeyboardInterrupt()), 0.0, np.random.default_rng(0), lsip.oracles.Grid(3))
+        violation.worst_points(Failing(KeyboardInterrupt()), 0.0, np.random.default_rng(0), lsip.oracles.Grid(3))
 
 
 def slips(*given: Any) -> Any:
@@ -355,7 +355,7 @@ def test_a_constraint_that_fails_ends_in_a_sentence(part):
     constraint = rl.SemiInfiniteCost(lsip.Interval(0, 1), **parts)
     violation = EpisodeViolation(constraint, collect(vector(2), picks, 2, 0))
     with pytest.raises(lsip.ModelError, match=rf"`{part}\(.*\)` failed with AttributeError: a slip"):
-        violation.found(lsip.oracles.Multistart(), 0.0, np.random.default_rng(0))
+        violation.worst_points(lsip.oracles.Multistart(), 0.0, np.random.default_rng(0))
 
 
 class Broken(Walk):
@@ -382,15 +382,15 @@ def test_all_steps_are_counted():
     """Copies whose episode has ended go on until the last one has."""
     episodes = collect(vector(6), picks, 12, 3)
     first, second = episodes.live[:, :6], episodes.live[:, 6:]
-    assert episodes.made == 6 * int(first.sum(axis=0).max()) + 6 * int(second.sum(axis=0).max())
-    assert episodes.made > episodes.steps
+    assert episodes.env_steps == 6 * int(first.sum(axis=0).max()) + 6 * int(second.sum(axis=0).max())
+    assert episodes.env_steps > episodes.steps
 
 
 def test_a_cost_of_the_wrong_shape_is_named():
     wrong = rl.SemiInfiniteCost(lsip.Interval(0, 1), lambda y, observations, actions: np.zeros(len(y)), 1.0)
     violation = EpisodeViolation(wrong, collect(vector(2), picks, 2, 0))
     with pytest.raises(lsip.ModelError, match="one number a point and step"):
-        violation.found(lsip.oracles.Multistart(), 0.0, np.random.default_rng(0))
+        violation.worst_points(lsip.oracles.Multistart(), 0.0, np.random.default_rng(0))
 
 
 def test_a_cost_that_is_not_a_number_is_an_error():
@@ -398,7 +398,7 @@ def test_a_cost_that_is_not_a_number_is_an_error():
         lsip.Interval(0, 1), lambda y, observations, actions: np.full((len(y), len(observations)), np.nan), 1.0
     )
     with pytest.raises(lsip.ModelError, match="not finite"):
-        EpisodeViolation(nan, collect(vector(2), picks, 2, 0)).found(
+        EpisodeViolation(nan, collect(vector(2), picks, 2, 0)).worst_points(
             lsip.oracles.Multistart(), 0.0, np.random.default_rng(0)
         )
 
@@ -406,7 +406,7 @@ def test_a_cost_that_is_not_a_number_is_an_error():
 @pytest.mark.parametrize("oracle", [lsip.oracles.Multistart(), lsip.oracles.Grid(101), lsip.oracles.RandomSearch(500)])
 def test_oracles_of_lsip_maximise_it(oracle):
     violation = EpisodeViolation(continuum(), collect(vector(6), picks, 6, 3))
-    worst = violation.found(oracle, 0.0, np.random.default_rng(0))
+    worst = violation.worst_points(oracle, 0.0, np.random.default_rng(0))
     best = violation.values(np.linspace(0, 1, 1001)[:, None]).max()
     assert worst.value == pytest.approx(best, abs=1e-2 * max(abs(best), 1))
     assert worst.value == pytest.approx(violation.values(worst.y[None])[0, 0], rel=1e-12)
@@ -420,13 +420,13 @@ def test_candidates_are_looked_at():
         return np.array([[0.1], [0.123456789], [0.9]])
 
     episodes = collect(vector(3), picks, 3, 0)
-    worst = EpisodeViolation(peaked(0.123456789, candidates=candidates), episodes).found(
+    worst = EpisodeViolation(peaked(0.123456789, candidates=candidates), episodes).worst_points(
         lsip.oracles.Grid(11), 0.0, np.random.default_rng(0)
     )
     assert worst.y == [0.123456789]
     assert worst.value == pytest.approx(episodes.steps / 3 - 0.5)
     np.testing.assert_array_equal(seen[0], episodes.flat(episodes.observations))
-    without = EpisodeViolation(peaked(0.123456789), episodes).found(
+    without = EpisodeViolation(peaked(0.123456789), episodes).worst_points(
         lsip.oracles.Grid(11), 0.0, np.random.default_rng(0)
     )
     assert without.value == -0.5
@@ -435,14 +435,14 @@ def test_candidates_are_looked_at():
 def test_what_an_oracle_finds_wins_over_worse_candidates():
     episodes = collect(vector(3), picks, 3, 0)
     constraint = peaked(0.5, candidates=lambda observations: np.array([[0.2], [0.7]]))
-    worst = EpisodeViolation(constraint, episodes).found(lsip.oracles.Grid(3), 0.0, np.random.default_rng(0))
+    worst = EpisodeViolation(constraint, episodes).worst_points(lsip.oracles.Grid(3), 0.0, np.random.default_rng(0))
     assert worst.y == [0.5]
 
 
 def test_candidates_outside_the_domain_are_projected():
     episodes = collect(vector(3), picks, 3, 0)
     constraint = peaked(1.0, candidates=lambda observations: np.array([[7.0]]))
-    worst = EpisodeViolation(constraint, episodes).found(Failing([-9.0]), 0.0, np.random.default_rng(0))
+    worst = EpisodeViolation(constraint, episodes).worst_points(Failing([-9.0]), 0.0, np.random.default_rng(0))
     assert worst.y == [1.0]
 
 
@@ -454,14 +454,16 @@ def test_all_of_many_candidates_are_looked_at(first):
     episodes = collect(vector(3), picks, 3, 0)
     violation = EpisodeViolation(peaked(special, candidates=lambda observations: named), episodes)
     for seed in range(5):
-        assert violation.found(lsip.oracles.Grid(11), 0.0, np.random.default_rng(seed)).y == [special]
+        assert violation.worst_points(lsip.oracles.Grid(11), 0.0, np.random.default_rng(seed)).y == [special]
 
 
 def test_there_may_be_no_candidates():
     episodes = collect(vector(3), picks, 3, 0)
     constraint = continuum(candidates=lambda observations: np.zeros((0, 1)))
-    worst = EpisodeViolation(constraint, episodes).found(lsip.oracles.Grid(11), 0.0, np.random.default_rng(0))
-    expected = EpisodeViolation(continuum(), episodes).found(lsip.oracles.Grid(11), 0.0, np.random.default_rng(0))
+    worst = EpisodeViolation(constraint, episodes).worst_points(lsip.oracles.Grid(11), 0.0, np.random.default_rng(0))
+    expected = EpisodeViolation(continuum(), episodes).worst_points(
+        lsip.oracles.Grid(11), 0.0, np.random.default_rng(0)
+    )
     assert (worst.value, worst.y) == (expected.value, expected.y)
 
 
@@ -478,6 +480,6 @@ def test_finitely_many_costs():
         np.mean([h["observations"][:, 2].sum() for h in hands]) - 30,
     ]
     np.testing.assert_allclose(violation.values(constraint.domain.points)[:, 0], expected)
-    worst = violation.found(lsip.oracles.Multistart(), 0.0, np.random.default_rng(0))
+    worst = violation.worst_points(lsip.oracles.Multistart(), 0.0, np.random.default_rng(0))
     assert worst.value == pytest.approx(max(expected))
     assert worst.y == [np.argmax(expected)]

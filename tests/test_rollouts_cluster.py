@@ -78,9 +78,9 @@ def test_a_node_that_dies_is_done_without(tmp_path: Path) -> None:
 
 def test_a_cluster_without_workers_ends_in_a_sentence_and_a_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
-    done = run(0, 10, "other", path)
+    done = run(0, 3, "other", path)
     assert done.returncode == 0, done.stderr
-    assert "lost: Ray has not started any worker for 10 s: its machines may be gone" in done.stdout
+    assert "lost: Ray has not started any worker for 3 s: its machines may be gone" in done.stdout
     again = SICPPO.load(path, ships(), envs.ship.constraint(), device="cpu")
     assert again.iteration == KILLED + 1
     assert_same_run(again.learn(STEPS), agent().learn(STEPS))
@@ -89,7 +89,7 @@ def test_a_cluster_without_workers_ends_in_a_sentence_and_a_checkpoint(tmp_path:
 def test_the_node_of_the_learner_itself_leaves_the_last_whole_iteration(tmp_path: Path) -> None:
     """Ray ends the process then, in words of its own, or none."""
     path = tmp_path / "a.npz"
-    done = run(0, 10, "head", path)
+    done = run(0, 3, "head", path)
     assert done.returncode != 0
     again = SICPPO.load(path, ships(), envs.ship.constraint(), device="cpu")
     assert again.iteration > KILLED

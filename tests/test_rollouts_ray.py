@@ -35,7 +35,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc"),
     pytest.mark.filterwarnings("ignore::rl.NoGoodPolicyWarning"),
 ]
-QUICK = {"episodes": 24, "hidden": (8,), "epochs": 2, "index_points": 1, "device": "cpu"}
+QUICK = {"episodes": 24, "hidden": (8,), "epochs": 2, "index_points": 1, "evaluation_episodes": 8, "device": "cpu"}
 
 
 def ships(copies: int = 8) -> Any:
@@ -362,9 +362,9 @@ def test_other_environments_need_a_maker(env):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"actors": 0}, "`actors` must be a positive integer; got 0"),
-        ({"tries": 0}, "`tries` must be a positive integer; got 0"),
-        ({"actors": 1.5}, "`actors` must be a positive integer; got 1.5"),
+        ({"actors": 0}, "`actors` must be a whole number, at least 1; got 0"),
+        ({"tries": 0}, "`tries` must be a whole number, at least 1; got 0"),
+        ({"actors": 1.5}, "`actors` must be a whole number, at least 1; got 1.5"),
         ({"cpus": 0}, "`cpus` must be positive; got 0"),
         ({"make": "ship"}, "`make` must be a function"),
     ],

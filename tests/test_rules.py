@@ -15,7 +15,7 @@ import rl
 torch = pytest.importorskip("torch")
 
 from rl.rules import Exchange, Lagrangian, Switch  # noqa: E402
-from rl.separation import Found  # noqa: E402
+from rl.separation import RankedPoints  # noqa: E402
 from tests.test_si_cppo import Pull, agent, force  # noqa: E402
 from tests.test_updates import toy  # noqa: E402
 
@@ -38,11 +38,11 @@ class Hill:
         return None
 
 
-def found(height: float, *points: float) -> Found:
+def found(height: float, *points: float) -> RankedPoints:
     y = np.array(points)[:, None]
     values = Hill(height).values(y)[:, 0]
     order = np.argsort(-values, kind="stable")
-    return Found(Hill(height), y[order], values[order])
+    return RankedPoints(Hill(height), y[order], values[order])
 
 
 # ---- the switch ------------------------------------------------------------------------------------------------------

@@ -194,7 +194,7 @@ def test_misuse_is_explained():
     with pytest.raises(gymnasium.error.ResetNeeded):
         ShipRouteVector(2).reset(options={"reset_mask": np.array([True, False])})
     for options in ({"num_envs": 0}, {"num_envs": 2, "max_episode_steps": 0}, {"num_envs": 1.5}):
-        with pytest.raises(lsip.ModelError, match="positive integer"):
+        with pytest.raises(lsip.ModelError, match="at least 1"):
             ShipRouteVector(**options)
     ships = ShipRouteVector(3)
     ships.reset()

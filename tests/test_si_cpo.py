@@ -310,7 +310,7 @@ def test_a_policy_for_other_states_or_actions_is_refused(policy):
 
 @pytest.mark.parametrize("iterations", [0, -3, 1.5, "ten"])
 def test_iterations_are_counted(iterations):
-    with pytest.raises(lsip.ModelError, match="`iterations` must be a positive integer"):
+    with pytest.raises(lsip.ModelError, match="`iterations` must be a whole number, at least 1"):
         agent().learn(iterations)
 
 

@@ -76,7 +76,7 @@ def test_the_ship_goes_on_from_a_checkpoint(tmp_path):
     def ships() -> Any:
         return gym.make_vec("lsip/ShipRoute-v0", num_envs=4, max_episode_steps=30)
 
-    made = SICPPO(ships(), envs.ship.constraint(), episodes=4, normalise=True, device="cpu")
+    made = SICPPO(ships(), envs.ship.constraint(), episodes=4, normalise=True, evaluation_episodes=4, device="cpu")
     made.learn(240, evaluate_every=1).save(tmp_path / "c.npz")
     resumed = SICPPO.load(tmp_path / "c.npz", ships(), envs.ship.constraint(), device="cpu")
     assert_same_run(made.learn(480, evaluate_every=1), resumed.learn(480, evaluate_every=1))

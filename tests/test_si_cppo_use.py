@@ -311,11 +311,11 @@ def test_crpo_looks_at_its_grid_only_on_the_ship():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"episodes": 0}, "`episodes` must be a positive integer; got 0"),
-        ({"episodes": 2.5}, "`episodes` must be a positive integer; got 2.5"),
-        ({"epochs": -1}, "`epochs` must be a positive integer; got -1"),
-        ({"minibatch": 0}, "`minibatch` must be a positive integer; got 0"),
-        ({"threads": 0}, "`threads` must be a positive integer; got 0"),
+        ({"episodes": 0}, "`episodes` must be a whole number, at least 1; got 0"),
+        ({"episodes": 2.5}, "`episodes` must be a whole number, at least 1; got 2.5"),
+        ({"epochs": -1}, "`epochs` must be a whole number, at least 1; got -1"),
+        ({"minibatch": 0}, "`minibatch` must be a whole number, at least 1; got 0"),
+        ({"threads": 0}, "`threads` must be a whole number, at least 1; got 0"),
         ({"entropy": "x"}, "`entropy`"),
         ({"penalty": "l2"}, "`penalty`"),
         ({"switch": "all"}, "`switch`"),

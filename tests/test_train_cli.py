@@ -29,7 +29,8 @@ pytest.importorskip("gymnasium")
 from envs import tasks
 
 ROOT = Path(__file__).resolve().parent.parent
-QUICK = {"episodes": 8, "hidden": (8,), "epochs": 2, "index_points": 1}
+FEW = {"evaluation_episodes": 8, "confirmation": 2}
+QUICK = {"episodes": 8, "hidden": (8,), "epochs": 2, "index_points": 1, **FEW}
 STEPS = "2500"
 
 
@@ -163,7 +164,8 @@ def test_a_task_of_ones_own(method, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("own_tasks.py").write_text(OWN)
     words = ("train", "own_tasks:pole", "--steps", 300, "--method", method, "--device", "cpu", "--quiet")
-    assert run(*words, "--set", "episodes=4", "--set", "hidden=(4,)", "--set", "gamma=0.9") == 0
+    sets = ("episodes=4", "hidden=(4,)", "gamma=0.9", "evaluation_episodes=4", "confirmation=1")
+    assert run(*words, *(word for each in sets for word in ("--set", each))) == 0
     with np.load("pole.zip") as data:
         settings = json.loads(str(data["facts"]))["settings"]
     assert (settings["config"]["hidden"], settings["config"]["gamma"]) == ([4], 0.9)

@@ -97,9 +97,9 @@ def test_a_table_of_probabilities():
 @pytest.mark.parametrize("kind", BATCHED)
 def test_counts_are_checked(kind):
     for bad in (0, -1, 2.5):
-        with pytest.raises(lsip.ModelError, match="`paths` must be a positive integer"):
+        with pytest.raises(lsip.ModelError, match="`paths` must be a whole number, at least 1"):
             kind(paths=bad)
-    with pytest.raises(lsip.ModelError, match="`horizon` must be a positive integer; got 0"):
+    with pytest.raises(lsip.ModelError, match="`horizon` must be a whole number, at least 1; got 0"):
         kind(horizon=0)
 
 
@@ -428,14 +428,14 @@ def test_decreasing_steps_approach_the_exact_natural_gradient():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"samples": 0}, "`samples` must be a positive integer; got 0"),
-        ({"horizon": 1.0}, "`horizon` must be a positive integer; got 1.0"),
+        ({"samples": 0}, "`samples` must be a whole number, at least 1; got 0"),
+        ({"horizon": 1.0}, "`horizon` must be a whole number, at least 1; got 1.0"),
         ({"radius": 0}, "`radius` must be positive; got 0"),
         ({"radius": float("nan")}, "`radius` must be positive; got nan"),
         ({"steps": "slow"}, '"decreasing" or "constant"; got \'slow\''),
         ({"gradient": "g"}, '"scaled" or "printed"; got'),
         ({"solver": "lu"}, '"sgd" or "cg"; got'),
-        ({"iterations": 0}, "`iterations` must be a positive integer"),
+        ({"iterations": 0}, "`iterations` must be a whole number, at least 1"),
     ],
 )
 def test_npg_checks_its_options(settings, message):

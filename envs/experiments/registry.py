@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Progress = Callable[[int, int], None]  # how many of how many steps are done
-Run = Callable[[Path, bool, int | None, Progress], "Outcome"]
+RunFunction = Callable[[Path, bool, int | None, Progress], "Outcome"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Experiment:
     name: str
     label: str  # in the paper's source
     title: str  # what it shows
-    run: Run
+    run: RunFunction
 
 
 def written(out: Path, name: str, picture: Figure, numbers: dict[str, Any], lines: list[str]) -> Outcome:

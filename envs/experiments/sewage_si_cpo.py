@@ -51,7 +51,7 @@ TOLERANCE = 1e-6  # of the proven suprema
 
 
 @dataclass(frozen=True)
-class Setting:
+class SICPOSetting:
     """The random environments and the settings of both algorithms; by default, the paper's."""
 
     states: int = 8
@@ -96,18 +96,18 @@ class Setting:
         return rl.SICPO(mdp, oracle=oracle, **self.options(seed))
 
 
-PAPER = Setting()
-SETTLED = Setting(steps="constant", learning_rate=0.1)
+PAPER = SICPOSetting()
+SETTLED = SICPOSetting(steps="constant", learning_rate=0.1)
 
 
 # ---- runs over one environment --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Run:
+class SewageRun:
     """One method in one environment."""
 
-    setting: Setting
+    setting: SICPOSetting
     method: str
     seed: int
     iterations: int  # T
@@ -119,7 +119,7 @@ class Run:
         return folder / f"{slug}_seed{self.seed}_T{self.iterations}.json"
 
 
-def outcome(run: Run, folder: Path) -> dict[str, Any]:
+def outcome(run: SewageRun, folder: Path) -> dict[str, Any]:
     """What a run found, from its file if there is one of the same settings.
 
     The curves `gap`, (V_r* - V_r)_+, and `violation`, (sup_y V_{c_y} - u_y)_+, have one entry for each entry of
@@ -128,7 +128,7 @@ def outcome(run: Run, folder: Path) -> dict[str, Any]:
     return kept(run.file(folder), asdict(run), lambda: learn(run))
 
 
-def learn(run: Run) -> dict[str, Any]:
+def learn(run: SewageRun) -> dict[str, Any]:
     """Learn, and look at the policy from time to time."""
     mdp = run.setting.environment(run.seed)
     best = rl.plan(mdp, tol=1e-9)
@@ -157,12 +157,12 @@ def learn(run: Run) -> dict[str, Any]:
     }
 
 
-def runs_of(setting: Setting, methods: Sequence[str], seeds: int, iterations: int) -> list[Run]:
+def runs_of(setting: SICPOSetting, methods: Sequence[str], seeds: int, iterations: int) -> list[SewageRun]:
     """All methods in the first environment, then all in the second, and so on."""
-    return [Run(setting, method, seed, iterations, EVERY) for seed in range(seeds) for method in methods]
+    return [SewageRun(setting, method, seed, iterations, EVERY) for seed in range(seeds) for method in methods]
 
 
-def outcomes(runs: Sequence[Run], folder: Path, progress: Progress) -> list[dict[str, Any]]:
+def outcomes(runs: Sequence[SewageRun], folder: Path, progress: Progress) -> list[dict[str, Any]]:
     """What all runs found; those that have no file yet are shared among processes."""
     spread(partial(outcome, folder=folder), runs, WORKERS, progress)
     return [outcome(run, folder) for run in runs]
@@ -229,7 +229,7 @@ def sewage_sicpo_settled(out: Path, full: bool, seeds: int | None, progress: Pro
 
 
 def _learning_curves(
-    out: Path, name: str, setting: Setting, methods: Sequence[str], iterations: int, count: int, progress: Progress
+    out: Path, name: str, setting: SICPOSetting, methods: Sequence[str], iterations: int, count: int, progress: Progress
 ) -> Outcome:
     picture = plotting.figure(size=(7.0, 4.8))
     folder = "sewage_si_cpo" if setting == PAPER else name

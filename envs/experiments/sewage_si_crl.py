@@ -43,7 +43,7 @@ REPEATS = 3  # of every timing, of which the fastest counts: other work on the m
 
 
 @dataclass(frozen=True)
-class Setting:
+class SICRLSetting:
     """The random environments, and what is known of them.
 
     "m sufficiently large", as the paper has it, is 10^16 samples of every pair: the error of SI-CRL that is left when
@@ -67,15 +67,15 @@ class Setting:
         return {**asdict(self), "delta": self.delta}
 
 
-PAPER = Setting()
-LARGER = Setting(states=20, actions=5)  # not in the paper: does the comparison change with |S|?
+PAPER = SICRLSetting()
+LARGER = SICRLSetting(states=20, actions=5)  # not in the paper: does the comparison change with |S|?
 LARGER_SEEDS = 5
 
 
 class Trial:
     """One environment with its data and its reference solution."""
 
-    def __init__(self, setting: Setting, seed: int) -> None:
+    def __init__(self, setting: SICRLSetting, seed: int) -> None:
         self.setting = setting
         s = setting
         self.mdp: Sewage = sewage(s.states, s.actions, s.gamma, seed=seed, region=s.region, slack=s.slack)
@@ -273,15 +273,15 @@ def _search(
     trial: Trial, method: Callable[[int], Any], sizes: Iterable[int], points: Callable[[int], int]
 ) -> list[Reached]:
     """For every accuracy, the first size that reaches it."""
-    found: list[Reached] = []
+    reached: list[Reached] = []
     for size in sizes:
         error = trial.error(method(size).policy)
         met = sum(error <= accuracy for accuracy in ACCURACIES)
-        if met > len(found):
-            found += [Reached(points(size), _fastest(method, size))] * (met - len(found))
-        if len(found) == len(ACCURACIES):
-            return found
-    return found + [Reached(points(size), _fastest(method, size), False)] * (len(ACCURACIES) - len(found))
+        if met > len(reached):
+            reached += [Reached(points(size), _fastest(method, size))] * (met - len(reached))
+        if len(reached) == len(ACCURACIES):
+            return reached
+    return reached + [Reached(points(size), _fastest(method, size), False)] * (len(ACCURACIES) - len(reached))
 
 
 def _fastest(method: Callable[[int], Any], size: int) -> float:

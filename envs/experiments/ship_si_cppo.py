@@ -51,7 +51,7 @@ TURNS, FULL_TURNS = 1, 3  # of the clock, at the paper's sizes
 
 
 @dataclass(frozen=True)
-class Run:
+class ShipRun:
     """One method and seed."""
 
     method: str
@@ -73,11 +73,11 @@ def agent(method: str, seed: int, ships: int = SHIPS, **settings: Unpack[Setting
 
     env = gymnasium.make_vec("lsip/ShipRoute-v0", num_envs=ships)
     search = {"oracle": rl.baselines.FixedGrid(METHODS[method])} if METHODS[method] else SEARCH
-    given: Settings = {"episodes": ships, **settings}
-    return rl.SICPPO(env, ship.constraint(), seed=seed, device="cpu", **search, **given)
+    options: Settings = {"episodes": ships, **settings}
+    return rl.SICPPO(env, ship.constraint(), seed=seed, device="cpu", **search, **options)
 
 
-def learn(run: Run) -> dict[str, Any]:
+def learn(run: ShipRun) -> dict[str, Any]:
     """The curves of one run, its final route, and what an iteration took."""
     learner = agent(run.method, run.seed, run.ships)
     when, rewards, worst = [], [], []
@@ -135,7 +135,7 @@ def route_violation(positions: Array) -> float:
     return float(ship.violations(positions, places).max())
 
 
-def outcome(run: Run, folder: Path) -> dict[str, Any]:
+def outcome(run: ShipRun, folder: Path) -> dict[str, Any]:
     """What a run found, from its file if there is one of the same settings."""
     return kept(run.file(folder), asdict(run), lambda: learn(run))
 
@@ -144,7 +144,7 @@ def outcomes(methods: Sequence[str], out: Path, full: bool, seeds: int | None, p
     """For every method, its runs over seeds."""
     count = seeds or (PAPER_SEEDS if full else SEEDS)
     iterations, folder = FULL_ITERATIONS if full else ITERATIONS, out / "ship_si_cppo"
-    runs = [Run(method, seed, iterations, SHIPS) for seed in range(count) for method in methods]
+    runs = [ShipRun(method, seed, iterations, SHIPS) for seed in range(count) for method in methods]
     spread(partial(outcome, folder=folder), runs, WORKERS, progress)
     return {method: [outcome(run, folder) for run in runs if run.method == method] for method in methods}
 

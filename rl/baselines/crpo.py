@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import validation
 from ..fixed_grid import FixedGrid
-from ..si_cpo import SICPO, Options
+from ..si_cpo import SICPO, SICPOOptions
 from ..sicmdp import SICMDP
 from ..simulator import Simulator, as_simulator
 
@@ -27,9 +27,9 @@ class CRPO(SICPO):
         experiments of the paper.
     """
 
-    def __init__(self, problem: SICMDP | Simulator, points: int = 250, **options: Unpack[Options]) -> None:
+    def __init__(self, problem: SICMDP | Simulator, points: int = 250, **options: Unpack[SICPOOptions]) -> None:
         validation.count("points", points)
         m = as_simulator(problem).specification.constraint.domain.dim
         per_axis = GRIDS[points] if m == 2 and points in GRIDS else max(int(np.ceil(points ** (1 / m) - 1e-9)), 1)
-        given: Options = {"oracle": FixedGrid(per_axis), **options}
-        super().__init__(problem, **given)
+        settings: SICPOOptions = {"oracle": FixedGrid(per_axis), **options}
+        super().__init__(problem, **settings)

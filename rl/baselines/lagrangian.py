@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..rollouts_ray import RayRollouts
 
 
-class Options(Settings, total=False):
+class LagrangianOptions(Settings, total=False):
     """All options of `SICPPO`, but for the rule."""
 
     update: Update | None
@@ -65,7 +65,7 @@ class PPOLagrangian(SICPPO):
         *,
         multiplier: float = 0.0,
         multiplier_rate: float = 0.1,
-        **options: Unpack[Options],
+        **options: Unpack[LagrangianOptions],
     ) -> None:
         if config is not None and not isinstance(config, SICPPOConfig):
             raise lsip.ModelError(f"`config` is an rl.SICPPOConfig; got {validation.shown(config)}.")

@@ -59,13 +59,13 @@ def _of_network(policy: Policy, observations: Tensor, actions: Tensor) -> Tensor
             hook.remove()
     once = {layer: calls[0] for layer, calls in seen.items() if len(calls) == 1 and calls[0][0].ndim == 2}
     slopes = torch.autograd.grad(total, [output for _, output in once.values()])
-    found = torch.zeros(len(actions), len(actions), dtype=total.dtype, device=total.device)
+    products = torch.zeros(len(actions), len(actions), dtype=total.dtype, device=total.device)
     for (layer, (inputs, _)), slope in zip(once.items(), slopes, strict=True):
         inner = inputs @ inputs.mT
-        found.addcmul_(inner if layer.bias is None else inner.add_(1), slope @ slope.mT)
+        products.addcmul_(inner if layer.bias is None else inner.add_(1), slope @ slope.mT)
     by_hand = {id(p) for layer in once for p in layer.parameters()}
     rest = {name: p for name, p in policy.named_parameters() if id(p) not in by_hand}
-    return found + sum(g @ g.mT for g in _gradients(policy, rest, observations, actions)) if rest else found
+    return products + sum(g @ g.mT for g in _gradients(policy, rest, observations, actions)) if rest else products
 
 
 def _gradients(policy: Policy, by: dict[str, nn.Parameter], observations: Tensor, actions: Tensor) -> list[Tensor]:
@@ -75,5 +75,5 @@ def _gradients(policy: Policy, by: dict[str, nn.Parameter], observations: Tensor
         return torch.func.functional_call(policy, values, (observation[None], action[None]))[0]
 
     each = torch.func.vmap(torch.func.grad(log_prob), in_dims=(None, 0, 0))
-    found = each({name: p.detach() for name, p in by.items()}, observations, actions)
-    return [part.detach().reshape(len(actions), -1) for part in found.values()]
+    gradients = each({name: p.detach() for name, p in by.items()}, observations, actions)
+    return [part.detach().reshape(len(actions), -1) for part in gradients.values()]

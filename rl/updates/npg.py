@@ -116,11 +116,11 @@ class NPG:
         rate, pull = (torch.cat([part, nothing])[place] for part in (rates, rates * goals))  # (B, D)
         system = rate[..., None] * inner
         solved = torch.linalg.solve_triangular(system, pull[..., None], upper=False, unitriangular=True)[..., 0]
-        found = goals.new_zeros(K + 1)
-        found[place] = solved
+        coefficients = goals.new_zeros(K + 1)
+        coefficients[place] = solved
         lengths = goals.new_zeros(K + 1)
         lengths[place] = torch.diagonal(inner, dim1=1, dim2=2)
-        c, lengths = found[:K], lengths[:K]
+        c, lengths = coefficients[:K], lengths[:K]
         # |w + c g|^2 = |w|^2 + 2 c u + c^2 |g|^2 with u = A - c / (2 eta): if no iterate leaves the ball, this is all.
         sizes = torch.cumsum(2 * c * (goals - c / rates) + c * c * lengths, 0)
         if not bool(sizes.max() <= self.radius**2):  # nor is it where numbers overflow

@@ -21,7 +21,7 @@ Ints = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class SamplingTuning:
+class AdvantageTuning:
     """What counts as an advantage.
 
     Parameters
@@ -33,7 +33,7 @@ class SamplingTuning:
     noise: float = 1e-12
 
 
-TUNING = SamplingTuning()
+TUNING = AdvantageTuning()
 
 
 @dataclass(frozen=True, eq=False)
