@@ -21,6 +21,7 @@ from ..oracles import Oracle, Separation, ask, tuned
 from ..proof.certificate import Array
 from ..proof.linear_program import linear_program
 from ..proof.ray import Ray, prove_ray, recession
+from .certification import check_recession
 from .clock import Clock
 from .linear_master import LinearMaster
 from .relaxation import Search
@@ -29,12 +30,12 @@ from .state import End
 from .tuning import RaysTuning
 
 
-def occasionally(run: Search, separations: list[Separation]) -> End | None:
-    """A direction of unboundedness, looked for every few iterations while the relaxation leans on its box."""
-    state, every = run.state, run.relaxation.tuning.rays.every
+def check_recession_regularly(search: Search, separations: list[Separation]) -> End | None:
+    """Look for a direction of unboundedness every few iterations while the relaxation touches its box."""
+    state, every = search.state, search.options.tuning.rays.every
     if len(state.history) % every != every - 1 or not state.slater or state.proposal.bounded:
         return None
-    return run.unbounded()
+    return check_recession(search)
 
 
 def find_ray(held: LinearMaster, oracles: list[Oracle], clock: Clock) -> Ray | Array | None:

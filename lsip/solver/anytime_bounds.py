@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from contextlib import suppress
 
 from ..deadline import within
 from ..errors import OutOfTime
 from ..masters import MasterError
 from .clock import Clock
-from .relaxation import Search
-from .retreat import retreat
+from .interior_incumbent import interior_incumbent
+from .relaxation import Search, objective
+from .slater_combination import slater_combination
 from .tuning import Tuning
-from .wider import widen
 
 
-class EarlyBounds(ABC):
-    """When such proofs are due."""
-
-    @abstractmethod
-    def prove(self, run: Search) -> None:
-        """Prove what can be, if it is time."""
-
-
-class BoundsByIteration(EarlyBounds):
+class BoundsByIteration:
     """After so many iterations, twice as many, and so on: what is proven when must not depend on the clock."""
 
     def __init__(self, tuning: Tuning) -> None:
-        self.due = {first_lower: tuning.first_lower, retreat: tuning.first_upper}
+        self.due = {first_lower: tuning.first_lower, slater_combination: tuning.first_upper}
 
-    def prove(self, run: Search) -> None:
+    def prove(self, search: Search) -> None:
+        """Prove what can be, if it is time."""
         for proof, due in self.due.items():
-            if len(run.state.history) >= due:
-                self.due[proof] = 2 * len(run.state.history)
+            if len(search.state.history) >= due:
+                self.due[proof] = 2 * len(search.state.history)
                 with suppress(MasterError, OutOfTime):  # the exchange itself looks whether time is up
-                    proof(run)
+                    proof(search)
 
 
-class BoundsByTime(EarlyBounds):
+class BoundsByTime:
     """Where time is limited: after a share of it, and how long they may take."""
 
     def __init__(self, tuning: Tuning, clock: Clock) -> None:
@@ -45,29 +37,30 @@ class BoundsByTime(EarlyBounds):
         self.due, self.wider_due = tuning.early * clock.limit, tuning.wider_after * clock.limit
         self.budget = tuning.early_share * clock.limit
 
-    def prove(self, run: Search) -> None:
-        self._bounds(run)
-        self._feasible(run)
+    def prove(self, search: Search) -> None:
+        """Prove what can be, if it is time."""
+        self._bounds(search)
+        self._feasible(search)
 
-    def _feasible(self, run: Search) -> None:
+    def _feasible(self, search: Search) -> None:
         """Feasible points with room, which take steps as the relaxation does: a share of the time is theirs."""
         began, tuning = self.clock.used(), self.tuning
         if began < self.wider_due:
             return
         with suppress(OutOfTime, MasterError), within(tuning.most_early * self.clock.limit):
-            widen(run)
+            interior_incumbent(search)
         used = self.clock.used()
         self.wider_due = used + (used - began) * (1 / tuning.wider_share - 1)
 
-    def _bounds(self, run: Search) -> None:
+    def _bounds(self, search: Search) -> None:
         """What the multipliers prove, and a point for the case of a stop."""
         began, late = self.clock.used(), False
         if began < self.due:
             return
-        for proof in (first_lower, retreat):
+        for proof in (first_lower, slater_combination):
             try:
                 with suppress(MasterError), within(self.budget):
-                    proof(run)
+                    proof(search)
             except OutOfTime:
                 late = True
         took = self.clock.used() - began
@@ -79,8 +72,9 @@ class BoundsByTime(EarlyBounds):
         self.clock.keep(took)
 
 
-def first_lower(run: Search) -> None:
-    """What the current multipliers prove, if the box that stands in for infinite bounds plays no part in them."""
-    state, relaxation = run.state, run.relaxation
+def first_lower(search: Search) -> None:
+    """What the current multipliers prove, if the box that replaces infinite bounds plays no part in them."""
+    state = search.state
     if state.proposal.bounded:
-        state.keep_lower(relaxation.lower(state.proposal, state.x, state.allowed(relaxation.value(state.x))))
+        allowed = state.allowed(objective(search.program, state.x))
+        state.keep_lower(search.relaxation.lower_bound(state, state.proposal, state.x, allowed))

@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from ..oracles import Separation
+from .certification import attempt
 from .linear_master import LinearMaster
 from .relaxation import Search
 from .state import End
 
 
-class Centre:
+class OptimalFaceCentre:
     """Tries the middle once the objective has stopped moving; it costs about as much as a few iterations.
 
     Parameters
@@ -25,16 +26,15 @@ class Centre:
         self.held = held
         self.level, self.visited, self.tried = np.inf, 0, 0
 
-    def __call__(self, run: Search, separations: list[Separation]) -> End | None:
-        state = run.state
+    def __call__(self, search: Search, separations: list[Separation]) -> End | None:
+        state, tuning = search.state, search.options.tuning
         value = state.proposal.value
-        if abs(value - self.level) > run.relaxation.tuning.still * state.allowed(value):
+        if abs(value - self.level) > tuning.still * state.allowed(value):
             self.level, self.visited = value, 0
             return None
         self.visited += 1
-        tuning = run.relaxation.tuning
         if self.tried >= tuning.centred and (self.visited - 1) % tuning.seldom:
             return None
         self.tried += 1
         z = self.held.master.centre(state.margin) if state.proposal.bounded else None
-        return None if z is None else run.attempt(replace(state.proposal, x=self.held.x(z)))
+        return None if z is None else attempt(search, replace(state.proposal, x=self.held.x(z)))

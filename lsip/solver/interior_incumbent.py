@@ -1,4 +1,4 @@
-"""Feasible points on the way, by the exchange of a relaxation whose cuts are kept by a wider margin, smaller each time.
+"""Incumbents on the way: the exchange of a relaxation whose cuts are kept by a larger margin, smaller each time.
 
 Its optimum has room for what no cut knows of yet, so that few steps make it feasible, and it costs no more than the
 margin times the multipliers. What it violates cuts as deep as what the relaxation itself does.
@@ -7,26 +7,27 @@ margin times the multipliers. What it violates cuts as deep as what the relaxati
 from __future__ import annotations
 
 from ..deadline import check
+from .certification import attempt
 from .relaxation import Search
 
 
-def widen(run: Search) -> None:
+def interior_incumbent(search: Search) -> None:
     """Look for a point that is feasible with the next margin, and keep it."""
-    state, relaxation, tuning = run.state, run.relaxation, run.relaxation.tuning.margins
+    state, relaxation, tuning = search.state, search.relaxation, search.options.tuning.margins
     if not state.slater or not state.proposal.bounded:
         return
-    state.wider = state.wider or tuning.first_wider * relaxation.held.scale
+    state.inner_margin = state.inner_margin or tuning.first_wider * relaxation.held.scale
     for _ in range(tuning.most_wider):
         check("exchange")
-        point = relaxation.kept_by(state.wider) if state.wider > state.margin else None
+        point = relaxation.inner_point(state.inner_margin) if state.inner_margin > state.margin else None
         if point is None:
             break
         before = state.incumbent
-        run.attempt(point)
+        attempt(search, point)
         if state.incumbent is not before:
             break
     else:
         if state.incumbent is None:
-            state.wider *= tuning.widening
+            state.inner_margin *= tuning.widening
         return
-    state.wider /= tuning.widening
+    state.inner_margin /= tuning.widening

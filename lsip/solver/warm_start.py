@@ -32,7 +32,7 @@ from ..solution.solution import Solution
 from .conditioning import Conditioning
 from .newton import cluster, movable, polish
 from .options import Options
-from .relaxation import Relaxation, counted
+from .relaxation import Relaxation, begin, counted, objective
 from .rows import Known, cut_rows, cuts_at
 from .state import End, Proposal, State
 from .tuning import NewtonTuning
@@ -50,7 +50,6 @@ class Kept:
     scaling: Scaling
     conditioning: Conditioning
     scale: float  # of right-hand sides
-    units: Array  # (n,), of the variables
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,17 +160,17 @@ def _at_bounds(before: Program, now: Program, x: Array) -> Array:
     return np.clip(x, now.lower, now.upper)
 
 
-def resumed(given: Program, options: Options, otherwise: Exchange) -> Relaxation:
-    """A try to end with the earlier answer of `options.warm_start`, or what there is `otherwise`."""
+def warm_start(given: Program, options: Options, exchange: Exchange) -> Relaxation:
+    """A try to end with the earlier answer of `options.warm_start`, or an `exchange` from its index points."""
     warm = options.warm_start
     assert warm is not None
     earlier, kept = Earlier.of(warm, given), getattr(warm, "kept", None)
     known = earlier.x is not None and warm.certified and np.isfinite(warm.upper - warm.lower)
     known = known and sum(s.multiplier for s in earlier.support) > 0
     if not (known and options.polish and isinstance(kept, Kept)):
-        return otherwise(earlier.points(given, options.tuning.newton), earlier.support)
-    made = Resumed(given, options, earlier, kept, otherwise)
-    return made if made.polished() else made.otherwise()
+        return exchange(earlier.points(given, options.tuning.newton), earlier.support)
+    made = WarmStart(given, options, earlier, kept, exchange)
+    return made if made.polished() else made.exchange()
 
 
 @dataclass
@@ -186,7 +185,7 @@ class Tried:
         return len(new)
 
 
-class Resumed(Relaxation):
+class WarmStart(Relaxation):
     """The point to which Newton's method leads from an earlier answer, and its multipliers."""
 
     def __init__(
@@ -195,7 +194,7 @@ class Resumed(Relaxation):
         options: Options,
         earlier: Earlier,
         kept: Kept,
-        otherwise: Exchange,
+        exchange: Exchange,
     ) -> None:
         x = np.asarray(earlier.x)
         value = kept.scaling.objective * float(given.c @ x + given.constant)
@@ -203,17 +202,18 @@ class Resumed(Relaxation):
         if known is None:
             super().__init__(scaled(given), scaling_of(given), options, given)
         else:
-            super().__init__(known.apply(given), known, options, given)
+            super().__init__(known.apply(given), known, options, given, atol=0.0)  # those who check it have other units
             kept = replace(kept, scaling=known)
-            if options.atol is None:  # those who check it have units of their own
-                self.atol = 0.0
-        self.given, self.earlier, self.kept, self._otherwise = given, earlier, kept, otherwise
+        self.given, self.earlier, self.kept, self._exchange = given, earlier, kept, exchange
         self.held = Tried(list(earlier.cuts), kept.scale)
         factors, s = self.scaling.families, self.scaling.objective
         support = tuple(a.weighing(a.multiplier * s / float(factors[a.family][a.component])) for a in earlier.support)
         rows = earlier.rows * s / self.scaling.rows if len(earlier.rows) else earlier.rows
         self.proof = support
-        self.first = self.point = Proposal(x / self.scaling.columns, support=support, rows=rows)
+        self.start = self.first = self.point = Proposal(x / self.scaling.columns, support=support, rows=rows)
+        self.units = kept.scaling.columns / self.scaling.columns
+        self.outline = f"{counted(given.n, 'variable')}, solved again", ", Newton's method from the last answer"
+        self.fallback = self.exchange
         self._spread: dict[Domain, Array] = {}  # a few points of every index set
         self.stands = False  # whether its atoms are those of the earlier proof, one by one
 
@@ -222,17 +222,15 @@ class Resumed(Relaxation):
         if not self.earlier.grown:
             return ()
         found = [self._tried(f, x) for f in range(len(self.program.families))]
-        entering = tuple(cuts_at(found, self.begin().margin))
+        entering = tuple(cuts_at(found, self._margin()))
         self.held.add(list(entering))
         return entering
 
-    def begin(self) -> State:
-        """The earlier point, with a margin that costs what it may."""
-        state, tuning = super().begin(), self.tuning
-        state.proposal = self.first
-        wanted = tuning.margin_share * state.allowed(self.value(state.x)) / _total(self.first)
-        state.margin = min(max(wanted, tuning.finest_margin), tuning.margins.largest * self.kept.scale)
-        return state
+    def _margin(self) -> float:
+        """A margin that costs what it may."""
+        allowed, tuning = begin(self).allowed(objective(self.program, self.first.x)), self.tuning
+        wanted = tuning.margin_share * allowed / _total(self.first)
+        return min(max(wanted, tuning.finest_margin), tuning.margins.largest * self.kept.scale)
 
     def polished(self) -> bool:
         """Move what holds the solution in place; what only makes up for rounding in a proof stays where it is."""
@@ -290,7 +288,7 @@ class Resumed(Relaxation):
         A variable that comes to a bound stays there, one that the objective pulls off its bound leaves it, and an atom
         whose multiplier would be negative is no atom of the answer.
         """
-        program, tuning, margin = self.program, self.tuning.newton, self.begin().margin
+        program, tuning, margin = self.program, self.tuning.newton, self._margin()
         basis = self.kept.conditioning.basis()
         moved = self.kept.scaling.columns / self.scaling.columns
         if (moved != 1).any():
@@ -321,12 +319,9 @@ class Resumed(Relaxation):
         low = (point.x < 0.5 * program.lower + 0.5 * program.upper) | np.isinf(program.upper)
         return ~free & (program.lower < program.upper) & np.where(low, cost < -room, cost > room)
 
-    def outline(self) -> tuple[str, str]:
-        return f"{counted(self.program.n, 'variable')}, solved again", ", Newton's method from the last answer"
-
-    def relax(self, state: State) -> Proposal | End:
-        x = self.point.x
-        state.accept(replace(self.point, value=self.value(x)), 1.0)
+    def propose(self, state: State) -> Proposal | End:
+        state.margin = self._margin()
+        state.accept(replace(self.point, value=objective(self.program, self.point.x)), 1.0)
         return state.proposal
 
     def _tried(self, f: int, x: Array) -> Separation:
@@ -339,28 +334,18 @@ class Resumed(Relaxation):
         worst, component = values.argmax(axis=0), np.arange(values.shape[1])
         return Separation(points[worst], values[worst, component], np.inf, component)
 
-    def confirm(self, state: State) -> bool:
-        return state.violation.worst <= 0
-
-    def otherwise(self) -> Relaxation:
+    def exchange(self) -> Relaxation:
         """The exchange, with what was found here."""
         new = self.held.cuts[len(self.earlier.cuts) :]
-        return self._otherwise((*self.earlier.points(self.given, self.tuning.newton), *new), self.earlier.support)
+        return self._exchange((*self.earlier.points(self.given, self.tuning.newton), *new), self.earlier.support)
 
-    def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
+    def lower_bound(self, state: State, proposal: Proposal, centre: Array, allowed: float) -> Lower:
         if self.stands and self.earlier.basis is not None:
             dual = Dual(proposal.support, proposal.rows, *self.earlier.basis)
             found = reproven(self.program, dual, centre, self.tuning.proof_share * allowed)
             if found is not None:
                 return found
-        return super().lower(proposal, centre, allowed)
-
-    def units(self, x: Array) -> Array:
-        found: Array = np.abs(x) + self.kept.units * self.kept.scaling.columns / self.scaling.columns
-        return found
-
-    def deepest(self, state: State) -> Proposal | None:
-        return None
+        return super().lower_bound(state, proposal, centre, allowed)
 
     def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
         return {"kept": self.kept}
