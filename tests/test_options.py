@@ -106,7 +106,7 @@ def test_settings_of_oracles_are_checked_when_they_are_made(make: Any, expected:
         (lambda: lsip.Tuning(early_growth=1), "`early_growth` is a factor above 1; got 1"),
         (lambda: lsip.Tuning(newton=6), r"`newton` is an lsip\.solver\.NewtonTuning; got 6"),  # type: ignore[arg-type]
         (lambda: solver.NewtonTuning(steps=-1), "`steps` must be a whole number, at least 0; got -1"),
-        (lambda: solver.RaysTuning(every=0), "`every` must be a whole number, at least 1; got 0"),
+        (lambda: solver.RaysTuning(sized_points=0), "`sized_points` must be a whole number, at least 1; got 0"),
         (lambda: solver.RaysTuning(margins=(0.1, -1)), "`margins` is a number >= 0; got -1"),
         (lambda: solver.MarginTuning(calm=(0.3,)), "`calm` is a tuple of 2 numbers"),  # type: ignore[arg-type]
         (lambda: solver.SamplingTuning(points={1: 8}), "`points` is a tuple of numbers"),  # type: ignore[arg-type]

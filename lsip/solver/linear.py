@@ -27,7 +27,7 @@ from .level import Level, suits
 from .linear_master import LinearMaster
 from .newton import Newton
 from .options import Options
-from .rays import check_recession_regularly, find_ray
+from .rays import find_ray
 from .relaxation import CLASH, Relaxation, Search, Strategy, counted, objective, replace_proposal, rounding_error
 from .state import End, Proposal, State
 from .warm_start import Kept
@@ -55,7 +55,7 @@ class LinearRelaxation(Relaxation):
             chosen.append(self.flat)
         if options.polish:
             chosen.append(Newton(self.held, options.tuning.newton))
-        self.strategies = (*chosen, check_recession_regularly)
+        self.strategies = tuple(chosen)
         self.sampling, self.recession = self._sample, self._direction
         size = f"{counted(self.program.n, 'variable')}, {counted(self.program.A.shape[0], 'finite row')}"
         self.outline = size, f", master {master_name(self.options.master)}"

@@ -22,7 +22,7 @@ from ..oracles import Separation
 from ..solution.solution import Iterate, Solution
 from . import ending
 from .anytime_bounds import BoundsByIteration, BoundsByTime
-from .certification import add_cuts, finish, recheck, sample, separated, worst_violation
+from .certification import add_cuts, finish, sample, separated, worst_violation
 from .clock import Clock
 from .options import Options
 from .relaxation import Relaxation, Search, begin, describe, violation_bounds
@@ -115,7 +115,6 @@ class CutLoop(Search):
             if end is None and added == 0 and sampled is None and self.state.incumbent is None:
                 end = End(Status.STALLED) if worst_violation(separations) > 0 else None
             yield self._record(iteration, added, separations)
-            end = end or recheck(self)
             for strategy in self.relaxation.strategies:
                 with self.clock.on("polish"):
                     end = end or strategy(self, separations)

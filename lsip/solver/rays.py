@@ -17,25 +17,14 @@ from ..masters import open_master
 from ..masters.base import Matrix
 from ..model.families import RowFamily
 from ..model.program import STORAGE, Program
-from ..oracles import Oracle, Separation, ask, tuned
+from ..oracles import Oracle, ask, tuned
 from ..proof.certificate import Array
 from ..proof.linear_program import linear_program
 from ..proof.ray import Ray, prove_ray, recession
-from .certification import check_recession
 from .clock import Clock
 from .linear_master import LinearMaster
-from .relaxation import Search
 from .rows import cuts_at
-from .state import End
 from .tuning import RaysTuning
-
-
-def check_recession_regularly(search: Search, separations: list[Separation]) -> End | None:
-    """Look for a direction of unboundedness every few iterations while the relaxation touches its box."""
-    state, every = search.state, search.options.tuning.rays.every
-    if len(state.history) % every != every - 1 or not state.slater or state.proposal.bounded:
-        return None
-    return check_recession(search)
 
 
 def find_ray(held: LinearMaster, oracles: list[Oracle], clock: Clock) -> Ray | Array | None:
@@ -109,7 +98,6 @@ def _cleaned(cone: Program, d: Array, cuts: Matrix, tuning: RaysTuning) -> Array
 
     An LP solver is content with 1e-9; along a ray, that adds up to anything.
     """
-    d = _without_idle(cone, d, cuts, tuning)
     d = d / np.abs(d).max()
     # Components that only rounding put there would leave the cone; the proof is about what is left.
     d = np.clip(np.where(np.abs(d) < tuning.rounding, 0.0, d), cone.lower, cone.upper)
@@ -123,19 +111,6 @@ def _cleaned(cone: Program, d: Array, cuts: Matrix, tuning: RaysTuning) -> Array
     for _ in range(2):
         d[moving] -= np.linalg.lstsq(rows, rows @ d[moving], rcond=None)[0] if len(rows) else 0.0
     return np.clip(_simple(d / max(float(np.abs(d).max()), 1e-300), tuning), cone.lower, cone.upper)
-
-
-def _without_idle(cone: Program, d: Array, cuts: Matrix, tuning: RaysTuning) -> Array:
-    """A direction without moves of free variables that neither rows nor objective see, however far they go."""
-    free = np.isinf(cone.lower) & np.isinf(cone.upper)
-    if cone.n > STORAGE.most_dense or not free.any():
-        return d
-    seen = np.concatenate([cone.A.toarray(), cuts, cone.c[None, :]])[:, free]
-    sizes = np.abs(seen).max(axis=1)
-    seen = seen[sizes > 0] / sizes[sizes > 0, None]
-    shortest = d.copy()
-    shortest[free] = np.linalg.lstsq(seen, seen @ d[free], rcond=tuning.idle)[0] if len(seen) else 0.0
-    return shortest if np.isfinite(shortest).all() and shortest.any() else d
 
 
 def _simple(d: Array, tuning: RaysTuning) -> Array:

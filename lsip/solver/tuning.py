@@ -262,8 +262,6 @@ class RaysTuning(Configuration):
 
     Parameters
     ----------
-    every
-        Iterations between two looks for a direction, while the relaxation leans on its box.
     steps
         Finite programs that are solved for one.
     margins
@@ -277,9 +275,6 @@ class RaysTuning(Configuration):
         made to keep the others exactly.
     rounding
         Components below this, relative to the largest, only rounding put there.
-    idle
-        Moves of free variables that rows and objective see with less than this share of what they see most of are left
-        out: they may go anywhere.
     denominator, meant, most_common
         Components that are fractions with denominators up to the first, to within the second, are taken for what was
         meant, unless their common denominator is larger than the third: a direction such as (1, 1) may be one where its
@@ -288,14 +283,12 @@ class RaysTuning(Configuration):
         The largest correction, in units of what is to be corrected.
     """
 
-    every: Natural = 5
     steps: Count = 60
     margins: tuple[Distance, ...] = (1e-3, 1e-6, 0.0)
     seconds: Seconds = 0.3
     sized_points: Natural = 64
     touched: Share = 1e-8
     rounding: Share = 1e-13
-    idle: Share = 1e-11
     denominator: Count = 10_000
     meant: Share = 1e-13
     most_common: Positive = 2.0**40
