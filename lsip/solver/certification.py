@@ -20,7 +20,7 @@ from ..proof.primal import Broken
 from ..proof.prove import Lower, infeasible, optimal, unbounded
 from ..proof.ray import Ray
 from .clock import spent_on
-from .relaxation import Search, promote, rounding_error, separate, violation_bounds
+from .relaxation import Search, promote, separate, violation_bounds
 from .rows import cuts_at
 from .state import End, Proposal
 
@@ -86,12 +86,9 @@ def finish(search: Search, separations: list[Separation]) -> End | None:
     if not state.slater and 0 < worst <= bound <= search.options.tol * relaxation.held.scale:
         return End(Status.NO_INTERIOR)
     if worst > 0 or (bound > 0 and worst > -tuning.touching * state.margin):
-        _hidden(search, worst, bound, separations)
         return None
     if bound > 0 and state.proposal.bounded:
         check("exchange")  # which is why a proof may have ended early
-        if _hidden(search, bound, bound, separations):
-            return None
         if promote(relaxation) or relaxation.fallback is not None or not relaxation.confirm(state):
             return None
         bound = state.violation.worst  # of a point that is not far out, whose terms round less
@@ -102,8 +99,6 @@ def finish(search: Search, separations: list[Separation]) -> End | None:
     if bound <= 0:
         if not relaxation.confirm(state):
             return None
-        if state.rounded > 0:
-            _hidden(search, bound, bound, separations)
         end = certify(search, state.proposal, state.violation)
         if end is not None or not state.proposal.leaning:
             return end or _wait(search)
@@ -113,20 +108,6 @@ def finish(search: Search, separations: list[Separation]) -> End | None:
 def worst_violation(separations: list[Separation]) -> float:
     """The largest violation that was found; -inf where there are no families."""
     return max((s.worst for s in separations), default=-np.inf)
-
-
-def _hidden(search: Search, violation: float, bound: float, separations: list[Separation]) -> bool:
-    """Whether a violation may be the rounding of terms that cancel; the next point keeps rows by more than that."""
-    state = search.state
-    least = rounding_error(search.program, state.proposal, separations, violation)
-    if violation > least or not state.proposal.support:
-        return False
-    mass = search.options.tuning.above_rounding * sum(s.multiplier for s in state.proposal.support)
-    if bound > 0:
-        state.rounded = max(2 * state.rounded, mass * min(bound, least))
-    else:  # of a point that lies further in, less may be hidden
-        state.rounded = min(state.rounded, mass * least)
-    return True
 
 
 def _wait(search: Search) -> End | None:

@@ -17,7 +17,7 @@ from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..proof.certificate import Array, Certificate
 from ..proof.dual import Dual
-from ..proof.prove import Lower, optimal, row_terms
+from ..proof.prove import Lower, optimal, rounding_of, row_terms
 from ..proof.region import restated
 from ..solution.effort import Effort
 from ..solution.rounding import above
@@ -166,7 +166,7 @@ def _evidence(search: Search, status: Status, lower: Lower, known: str) -> str:
         return _nearly((best.upper - lower.value) / search.relaxation.scaling.objective)
     if known:
         return known
-    if status is Status.STALLED and state.rounded > 0 and state.direction is None:
+    if status is Status.STALLED and state.direction is None:
         with suppress(OutOfTime):
             return _cancels(search, state.x if best is None else best.point.x)
     if status is Status.UNCERTIFIED and best is None and np.isfinite(state.estimate):
@@ -177,10 +177,13 @@ def _evidence(search: Search, status: Status, lower: Lower, known: str) -> str:
 
 
 def _cancels(search: Search, x: Array) -> str:
-    """A sentence about the family whose terms at x are largest where it is active, beside rows that are about 1."""
-    rows = search.state.proposal.support
+    """A sentence about the family with the largest terms at x, if their rounding costs more than the gap to reach."""
+    state, rows = search.state, search.state.proposal.support
     sizes = row_terms(search.program, x, rows)
-    return cancelled(search.given.families[rows[int(np.argmax(sizes))].family], max(sizes)) if rows else ""
+    cost = rounding_of(max(sizes, default=0.0)) * sum(s.multiplier for s in rows)
+    if not cost > max(state.tol * abs(objective(search.program, x)), state.atol):
+        return ""
+    return cancelled(search.given.families[rows[int(np.argmax(sizes))].family], max(sizes))
 
 
 def _doubt(search: Search, lower: Lower) -> float:

@@ -63,7 +63,6 @@ class State:
     violation: Bounds  # proven at the point of the proposal, a family
     relaxed: float = -np.inf  # what the relaxations say of the optimum
     terms: float = 1.0  # the size of the dual objective: sides and bounds, each times its multiplier
-    rounded: float = 0.0  # what margins cost that rounding does not hide, once it is seen that terms of rows cancel
     slater: bool = True  # whether there may be points with room in every constraint
     scaled_gap: bool = False  # whether a gap relative to the terms of the dual is accepted
     closing: bool = False  # whether only the last proofs are left
@@ -93,7 +92,7 @@ class State:
 
     def allowed(self, value: float) -> float:
         """What margins and proofs may cost: the gap to reach, or `tol` of the dual's terms where that is accepted."""
-        reached = max(self.tol * abs(value), self.atol, self.rounded)
+        reached = max(self.tol * abs(value), self.atol)
         return max(reached, self.tol * min(self.terms, 1.0)) if self.scaled_gap else reached
 
     def closed(self, best: Feasible, lower: Lower) -> bool:

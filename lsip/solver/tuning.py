@@ -396,9 +396,6 @@ class Tuning(Configuration):
         The least margin, in equilibrated rows; below it rounding hides it.
     too_small
         The share of `tol`: margins for a gap below it are finer than LP solvers are accurate.
-    above_rounding
-        Where rounding hides whether a row is kept, how large the gap has to be beside what it costs to keep all rows
-        by as much: some of it is the margin's.
     row_share
         The share of the gap that the room of finite rows may cost.
     proof_share
@@ -464,7 +461,6 @@ class Tuning(Configuration):
 
     margin_share: Share = 0.4
     finest_margin: Positive = 2e-14
-    above_rounding: Factor = 4.0
     too_small: Share = 1e-3
     row_share: Share = 0.1
     proof_share: Share = 0.1
