@@ -160,8 +160,8 @@ class CutLoop(Search):
         return iterate
 
     def _stalled(self) -> End | None:
-        """The end, if cuts no longer move the relaxation, and neither more digits nor a larger gap help."""
-        if not self._frozen() or self.relaxation.zoom(self.state, out=False) or self.state.accept_scaled_gap():
+        """The end, if cuts no longer move the relaxation, and more digits are of no help."""
+        if not self._frozen() or self.relaxation.zoom(self.state, out=False):
             return None
         return End(Status.STALLED if self.state.slater else Status.NO_INTERIOR)
 
