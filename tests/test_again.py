@@ -11,7 +11,7 @@ import pytest
 import lsip
 from lsip.model.fingerprint import fingerprint
 from lsip.oracles.memory import TUNING as MEMORY
-from lsip.solver.again import Earlier, Resumed
+from lsip.solver.warm_start import Earlier, WarmStart
 
 from .checks import assert_feasible
 
@@ -167,14 +167,14 @@ def test_a_try_that_is_wrong_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> No
     p = lsip.Parameter(name="p", value=1.0)
     problem, *_ = envelope(p * np.tan(t))
     problem.solve(verbose=False)
-    polished = Resumed.polished
+    polished = WarmStart.polished
 
-    def worse(self: Resumed) -> bool:
+    def worse(self: WarmStart) -> bool:
         found = polished(self)
         self.point = replace(self.point, x=self.point.x + 0.01)
         return found
 
-    monkeypatch.setattr(Resumed, "polished", worse)
+    monkeypatch.setattr(WarmStart, "polished", worse)
     p.value = 1.1
     assert_same(problem, envelope(1.1 * np.tan(t))[0])
 

@@ -18,8 +18,8 @@ from lsip.oracles import BranchAndBound, Grid
 from lsip.proof.linear_algebra import solve as enclosed_solve
 from lsip.solver import method, relaxation
 from lsip.solver.clock import Clock
+from lsip.solver.interior_incumbent import interior_incumbent
 from lsip.solver.state import End
-from lsip.solver.wider import widen
 
 
 def hard(m: int = 3) -> lsip.Problem:
@@ -195,7 +195,7 @@ def test_time_that_is_up_before_the_first_relaxation(monkeypatch: pytest.MonkeyP
 def test_bounds_are_kept_for_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the last proofs run out of time, those from the way count."""
     run_ = method.opened(hard(), lsip.Exchange(time_limit=60.0))
-    run_.early.due = 0.0
+    run_.anytime.due = 0.0
     steps = run_.iterates()
     for _ in range(2):
         row = next(steps)
@@ -281,18 +281,18 @@ def test_a_check_that_runs_out_of_time_says_nothing_about_the_proof() -> None:
         found.verify(time_limit=-1)
 
 
-def test_a_wider_margin_gives_feasible_points_on_the_way() -> None:
+def test_a_larger_margin_gives_feasible_points_on_the_way() -> None:
     """They are proven, keep cuts by less each time, and come closer to the optimum."""
     run_ = method.opened(hard(), lsip.Exchange(time_limit=600.0, polish=False))
     steps, found = run_.iterates(), []
     next(steps)
     for _ in range(60):
-        margin = run_.state.wider
-        widen(run_)
+        margin = run_.state.inner_margin
+        interior_incumbent(run_)
         best = run_.state.incumbent
         if best is not None and (not found or best.upper < found[-1]):
             found.append(best.upper)
-            assert margin == 0 or run_.state.wider < margin
+            assert margin == 0 or run_.state.inner_margin < margin
         if len(found) > 2:
             break
     assert len(found) > 2

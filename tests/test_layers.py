@@ -339,7 +339,7 @@ def circle(edges: dict[str, set[str]]) -> list[str]:
 @pytest.mark.parametrize(
     ("package", "importer", "imported"),
     [
-        ("lsip", "lsip.solver.driver", "lsip.model.program"),
+        ("lsip", "lsip.solver.loop", "lsip.model.program"),
         ("rl", "rl", "rl.si_cppo"),  # by a name in a table
         ("envs", "envs.cli", "envs.experiments"),  # inside a function
     ],

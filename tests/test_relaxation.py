@@ -12,6 +12,7 @@ import lsip
 from lsip.oracles import branch_and_bound
 from lsip.proof.certificate import Support
 from lsip.proof.families import Bounds, family_bounds
+from lsip.solver import certification
 from lsip.solver.linear import LinearRelaxation
 from lsip.solver.method import opened
 from lsip.solver.state import End
@@ -77,13 +78,13 @@ def test_a_proof_that_runs_out_of_time_is_valid_and_not_tight():
 
 def test_the_last_proofs_of_an_interrupted_solve_have_a_deadline(monkeypatch):
     asked = []
-    original = LinearRelaxation.separate
+    original = certification.separate
 
-    def separate(self, point, margin, left=np.inf, seed=0):
+    def separate(relaxation, point, margin, left=np.inf, seed=0):
         asked.append(left)
-        return original(self, point, margin, left, seed)
+        return original(relaxation, point, margin, left, seed)
 
-    monkeypatch.setattr(LinearRelaxation, "separate", separate)
+    monkeypatch.setattr(certification, "separate", separate)
     run = opened(wavy(), lsip.Exchange(sample_first=False, polish=False))
     steps = run.iterates()
     next(steps)
@@ -92,7 +93,9 @@ def test_the_last_proofs_of_an_interrupted_solve_have_a_deadline(monkeypatch):
     run.state.violation = Bounds((np.inf,))
     assert run.stop(End(lsip.Status.INTERRUPTED)).status is lsip.Status.INTERRUPTED
     assert len(asked) > 1
-    assert max(asked[1:]) <= max(run.tuning.clock.grace, run.tuning.clock.grace_share * run.clock.used())
+    assert max(asked[1:]) <= max(
+        run.options.tuning.clock.grace, run.options.tuning.clock.grace_share * run.clock.used()
+    )
 
 
 def test_rounds_shrink_with_the_time_that_is_left(monkeypatch):

@@ -1,8 +1,8 @@
 """What was solved, in the words of who wrote it: families, index points and multipliers.
 
 Solvers see other rows than those that were written: parts of a constraint over an unbounded set (`model.unbounded`),
-quotients of rows that vanish at some points (`model.division`) together with the equations that follow from them, rows
-of a lifted index for rules in pieces (`expressions.folds`). A row of theirs is a factor times the written one, so a
+quotients of rows that vanish at some points (`reductions.factor_out_zeros`) with the equations that follow, rows of a
+lifted index for rules in pieces (`expressions.folds`). A row of theirs is a factor times the written one, so a
 multiplier times that factor is the multiplier of the written row. Where the factor is zero or infinite, the written row
 has no multiplier, and that of the limit is shown, with what the row was divided by.
 

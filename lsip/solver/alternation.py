@@ -18,22 +18,22 @@ from ..proof.prove import Feasible
 from ..reductions.chain import reduce
 from ..reductions.equilibration import Scaling
 from ..reductions.rounding import data_rounding
-from .again import Kept, Tried
 from .conditioning import Conditioning
 from .options import Options
-from .relaxation import Relaxation, counted
+from .relaxation import Relaxation, counted, objective
 from .remez import Levelled, level_of, levelled
 from .state import End, Proposal, State
+from .warm_start import Kept, Tried
 
 Exchange = Callable[[Sequence[Support]], Relaxation]
 
 
-def alternation(given: Program, options: Options, otherwise: Exchange) -> Relaxation:
-    """What Remez's exchange finds, or what there is `otherwise`."""
+def alternation(given: Program, options: Options, exchange: Exchange) -> Relaxation:
+    """What Remez's exchange finds, or the `exchange` of all."""
     program = reduce(given)
     level = level_of(program) if options.polish else None
     if level is None:
-        return otherwise(())
+        return exchange(())
     cost = float(program.c[level])
     least = Scaling.of(program).objective * (data_rounding(given) if options.atol is None else options.atol)
 
@@ -47,48 +47,34 @@ def alternation(given: Program, options: Options, otherwise: Exchange) -> Relaxa
     except OutOfTime:
         found = None
     if found is None:
-        return otherwise(())
-    made = Alternation(given, options, level, found, otherwise)
+        return exchange(())
+    made = Alternation(given, options, level, found, exchange)
     good = cost * found.excess <= options.tuning.margin_share * allowed(found.x)
-    return made if good else made.otherwise()
+    return made if good else exchange(made.held.cuts)
 
 
 class Alternation(Relaxation):
     """A reference as a relaxation whose first point is the last, if all goes well."""
 
-    def __init__(self, given: Program, options: Options, level: int, found: Levelled, otherwise: Exchange) -> None:
+    def __init__(self, given: Program, options: Options, level: int, found: Levelled, exchange: Exchange) -> None:
         super().__init__(reduce(given), options)
-        self.level, self.found, self._otherwise = level, found, otherwise
+        self.level, self.found = level, found
         scale = max(1.0, float(np.median(np.abs(found.rhs))))
         self.support, self.mass = found.support, float(found.weights.sum())
         self.held = Tried([s.weighing(0.0) for s in self.support], scale)
+        self.outline = counted(self.program.n, "variable"), ", references by Remez's exchange"
+        self.fallback = lambda: exchange(self.held.cuts)  # with the points of the reference, and what it violates
 
-    def outline(self) -> tuple[str, str]:
-        return counted(self.program.n, "variable"), ", references by Remez's exchange"
-
-    def units(self, x: Array) -> Array:
-        found: Array = np.abs(x) + 1.0
-        return found
-
-    def deepest(self, state: State) -> Proposal | None:
-        return None
-
-    def relax(self, state: State) -> Proposal | End:
+    def propose(self, state: State) -> Proposal | End:
         x, found = self.found.x.copy(), self.found
-        state.accept(Proposal(x, self.value(x), self.support), 1.0)
-        room = self.tuning.margin_share * state.allowed(self.value(x)) / self.mass
+        value = objective(self.program, x)
+        state.accept(Proposal(x, value, self.support), 1.0)
+        room = self.tuning.margin_share * state.allowed(value) / self.mass
         state.margin = min(room, self.tuning.margins.largest * self.held.scale)
         x[self.level] += found.excess + state.margin / found.least
-        state.accept(Proposal(x, self.value(x), self.support))
+        state.accept(Proposal(x, objective(self.program, x), self.support))
         return state.proposal
-
-    def confirm(self, state: State) -> bool:
-        return state.violation.worst <= 0
-
-    def otherwise(self) -> Relaxation:
-        """The exchange, with the points of the reference, and what it breaks there."""
-        return self._otherwise(self.held.cuts)
 
     def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
         conditioning = Conditioning.fit(self.program, self.found.rows, self.tuning.conditioning)
-        return {"kept": Kept(self.scaling, conditioning, self.held.scale, conditioning.scale)}
+        return {"kept": Kept(self.scaling, conditioning, self.held.scale)}

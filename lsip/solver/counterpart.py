@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -22,21 +21,19 @@ from ..masters.clarabel import CLARABEL, available
 from ..masters.highs import HIGHS
 from ..model.program import Compilable, Program
 from ..model.status import Status
-from ..oracles import Separation
 from ..proof.certificate import Array, Ints, Support
-from ..proof.families import Bounds
-from ..proof.primal import Broken
-from ..proof.prove import Feasible, Lower, infeasible, prove_confined
+from ..proof.prove import Lower, infeasible, prove_confined
 from ..reductions.chain import reduce, restate
 from ..reductions.robust_counterpart import counterpart, unsuited
 from ..solution.solution import Solution
-from .again import Tried
-from .driver import Run, Steps, drive
+from .driver import Steps, drive
 from .integer import IntegerRun
 from .linear import LinearRelaxation
+from .loop import CutLoop
 from .options import Options
-from .relaxation import Relaxation, counted
+from .relaxation import Relaxation, counted, objective, separate
 from .state import End, Proposal, State
+from .warm_start import Tried
 
 
 @dataclass(frozen=True)
@@ -126,13 +123,13 @@ def counterpart_run(
     problem: Program | Compilable | None = None,
     earlier: Sequence[Support] = (),
     compiling: float = 0.0,
-) -> Run:
+) -> CutLoop:
     """The counterpart of a linear program; index points known `earlier` say nothing that it does not know.
 
     A program without any index is its own counterpart.
     """
     opened = CounterpartRelaxation if given.families else LinearRelaxation
-    return Run(given, method, lambda _: opened(given, method), problem, compiling=compiling)
+    return CutLoop(given, method, lambda _: opened(given, method), problem, compiling=compiling)
 
 
 def expected_whole(program: Program, options: Options) -> bool:
@@ -173,23 +170,13 @@ class CounterpartRelaxation(Relaxation):
     def __init__(self, given: Program, options: Options) -> None:
         super().__init__(reduce(given), options)
         self.finite, self.held = counterpart(self.program), Tried([], 1.0)
-        self.best: Feasible | None = None
-        self.separated: tuple[Proposal, list[Separation]] | None = None
-        self.anew = partial(LinearRelaxation, given, options)
-
-    def outline(self) -> tuple[str, str]:
         size = f"{counted(self.program.n, 'variable')}, {counted(self.program.A.shape[0], 'finite row')}"
         rows, columns = self.finite.A.shape
-        return size, f", one finite program with {counted(columns, 'variable')} and {counted(rows, 'row')}"
+        self.outline = size, f", one finite program with {counted(columns, 'variable')} and {counted(rows, 'row')}"
+        # The exchange goes on from the worst points of the counterpart.
+        self.fallback = lambda: LinearRelaxation(given, options, self.held.cuts)
 
-    def units(self, x: Array) -> Array:
-        found: Array = np.abs(x) + 1.0
-        return found
-
-    def deepest(self, state: State) -> Proposal | None:
-        return None
-
-    def relax(self, state: State) -> Proposal | End:
+    def propose(self, state: State) -> Proposal | End:
         finite, n = self.finite, self.program.n
         live = open_program(CLARABEL if finite.cones else HIGHS, finite, state.tol)
         central = finite.central()
@@ -209,14 +196,14 @@ class CounterpartRelaxation(Relaxation):
             middle, _ = self.finite.inverse(0.5 * push * central)
             support, rows = self.finite.inverse(multipliers + 0.5 * push * central)
             support = (*support, *middle)
-            point = Proposal(x, self.value(x), support, rows)
+            point = Proposal(x, objective(self.program, x), support, rows)
             state.terms = abs(point.value)
             allowed = state.allowed(point.value)
             mass = float(np.abs(multipliers[robust]).sum())
             room = float(central[inner] @ finite.row_upper[inner] - toll @ x)  # at the centres of index sets
             paid, worst = (push * room, state.margin * mass), 0.0
             if paid[0] >= TUNING.calm * allowed and sum(paid) <= TUNING.share * allowed:
-                self.separated = point, self.separate(point, state.margin)
+                self.separated = point, separate(self, point, state.margin)
                 worst = max((s.bound for s in self.separated[1]), default=0.0)
                 if worst <= 0:
                     break
@@ -277,30 +264,13 @@ class CounterpartRelaxation(Relaxation):
         """The rows of the counterpart that families begin with."""
         return np.concatenate([np.arange(b.first, b.first + len(b.inner)) for b in self.finite.blocks])
 
-    def separate(self, point: Proposal, margin: float, left: float = np.inf, seed: int = 0) -> list[Separation]:
-        """What each oracle finds; the point of the counterpart is looked at once."""
-        if self.separated is not None and self.separated[0] is point:
-            return self.separated[1]
-        return super().separate(point, margin, left, seed)
-
-    def confirm(self, state: State) -> bool:
-        return state.violation.worst <= 0
-
-    def feasible(self, point: Proposal, known: Bounds | None, seconds: float) -> Feasible | Broken:
-        found = super().feasible(point, known, seconds)
-        self.best = found if isinstance(found, Feasible) else None
-        return found
-
-    def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
-        if self.best is not None and len(proposal.rows) == self.program.finite_rows:
-            found = prove_confined(self.program, proposal.support, proposal.rows, self.best)
-            if found is not None and (self.best.upper - found.value <= allowed or self.program.n > TUNING.few):
+    def lower_bound(self, state: State, proposal: Proposal, centre: Array, allowed: float) -> Lower:
+        best = state.incumbent
+        if best is not None and len(proposal.rows) == self.program.finite_rows:
+            found = prove_confined(self.program, proposal.support, proposal.rows, best)
+            if found is not None and (best.upper - found.value <= allowed or self.program.n > TUNING.few):
                 return found
-        return super().lower(proposal, centre, allowed)
-
-    def otherwise(self) -> Relaxation:
-        """The exchange, from the worst points of the counterpart."""
-        return self.anew(earlier=self.held.cuts)
+        return super().lower_bound(state, proposal, centre, allowed)
 
 
 def _fewer(weight: float) -> float:

@@ -11,7 +11,8 @@ smoothed towards those of the best bound so far, which keeps them from swinging.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from ..errors import ModelError
 from ..masters.columns import ColumnMaster, Mixture
 from ..model.program import Program
 from ..model.status import Status
-from ..oracles import Separation, is_prover
+from ..oracles import Oracle, Separation, is_prover
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.dual import Dual
 from ..proof.families import Bounds, family_bounds
@@ -33,12 +34,13 @@ from ..reductions.equilibration import Scaling
 from ..reductions.rounding import data_rounding
 from ..solution.messages import infeasible_on_trust
 from ..validation import shown
+from .certification import recheck
 from .mixture import Atom, Extreme, Maximise, MixedPoint, PricedBound, Rows, beyond, mixed
 from .options import Options
-from .relaxation import Relaxation, Search, counted
-from .retreat import inside, share
+from .relaxation import Relaxation, Search, counted, objective
 from .rows import Known, cuts_at, first_cuts
 from .sampling import SampledRows
+from .slater_combination import share, slater_point
 from .state import End, Proposal, State
 
 
@@ -47,17 +49,45 @@ def least_gap(program: Program) -> float:
     return data_rounding(program, float(np.abs(program.c).max(initial=0.0)))
 
 
+@dataclass(frozen=True, eq=False)
+class MixtureProposal(Proposal):
+    """A mixture of points of X; `mixture` gives the point with some weights, and the half-widths of its box."""
+
+    mixture: Callable[[Array], tuple[Array, Array]] | None = None
+
+    def towards(self, other: Proposal, share: float) -> Proposal:
+        if self.mixture is None or self.weights is None or other.weights is None:
+            return self
+        weights = np.zeros(max(len(self.weights), len(other.weights)))
+        weights[: len(self.weights)] += (1 - share) * self.weights
+        weights[: len(other.weights)] += share * other.weights
+        x, box = self.mixture(weights)
+        return MixtureProposal(x, box=box, weights=weights, mixture=self.mixture)
+
+    def feasible(
+        self, program: Program, oracles: Sequence[Oracle], known: Bounds | None, seconds: float
+    ) -> Feasible | Broken:
+        if self.weights is None or self.box is None:
+            return Broken("the point is no mixture of points of X")
+        bad = broken_rows(program, self.x, self.box)
+        if len(bad):
+            return Broken("the point found keeps a finite constraint only up to rounding", True, bad)
+        if known is None:
+            known = family_bounds(program, self.x, self.box, seconds=seconds, oracles=oracles)
+        return feasible_at(program, MixedPoint(self.x, self.box, weights=self.weights), known)
+
+
 class DecomposedRelaxation(Relaxation):
     """Mixtures of points of X under cuts."""
 
     held: Rows
 
     def __init__(self, program: Program, maximise: Maximise, start: Sequence[Extreme], options: Options) -> None:
-        super().__init__(Scaling.none(program).apply(), options)
-        if options.atol is None:
-            self.atol = least_gap(program)
-        self.maximise, self.start, self.mixing = maximise, start, options.tuning.decomposition
-        self.accelerators = (Inside(self),)
+        super().__init__(Scaling.none(program).apply(), options, atol=least_gap(program))
+        self.maximise, self.first_points, self.mixing = maximise, start, options.tuning.decomposition
+        self.start = MixtureProposal(np.clip(np.zeros(program.n), program.lower, program.upper))
+        self.strategies, self.sampling = (Inside(self),), self._sample
+        self.outline = f"{counted(program.n, 'variable')}, points of X by linear maximisation", ""
         self.master, self.held = ColumnMaster(program.c, options.tol), Rows(program)
         self.data: list[Any] = []  # what came with each point
         self.radii = np.zeros((0, program.n))  # half-widths of each
@@ -70,15 +100,11 @@ class DecomposedRelaxation(Relaxation):
         self.margin = 0.0  # of the next relaxation
         self.calls = 0
 
-    def outline(self) -> tuple[str, str]:
-        return f"{counted(self.program.n, 'variable')}, points of X by linear maximisation", ""
-
-    def units(self, x: Array) -> Array:
-        return self.held.reach
-
     # ---- the finite program ---------------------------------------------------------------------------------------
 
-    def relax(self, state: State) -> Proposal | End:
+    def propose(self, state: State) -> Proposal | End:
+        if state.closing:  # `maximise` may take long
+            return End(Status.TIME_LIMIT)
         if not self.calls:
             self._open()
         state.margin = self.margin
@@ -97,7 +123,7 @@ class DecomposedRelaxation(Relaxation):
         self._price_smoothed(found)
         proposal = self._proposal(found)
         state.accept(proposal, self.held.terms(self.best, proposal.x))
-        state.relaxed, state.proven = self.bound, self.lower(state.proposal, state.x, 0.0)
+        state.relaxed, state.proven = self.bound, self.lower_bound(state, proposal, state.x, 0.0)
         total = float(found.multipliers.sum())
         cost = self.mixing.margin_share * state.allowed(state.proposal.value)
         self.margin = cost / total if total > 0 else state.margin
@@ -105,7 +131,7 @@ class DecomposedRelaxation(Relaxation):
 
     def _open(self) -> None:
         """The first points of X, and the first rows."""
-        for extreme in self.start:
+        for extreme in self.first_points:
             self._keep(extreme)
         self.master.add_rows(self.held.a, self.held.b)
         self._price(np.zeros(len(self.held.b)), 1.0)
@@ -115,7 +141,8 @@ class DecomposedRelaxation(Relaxation):
         """Add index points while the mixture breaks rows by enough to matter; None if no mixture keeps them."""
         for _ in range(self.mixing.rounds):
             x = self._mix(found.weights)
-            value, near = self.value(x), self._near(state, self.value(x))
+            value = objective(self.program, x)
+            near = self._near(state, value)
             self.seen = [
                 sampled.separate(self.program.violation(f, x), -state.margin, near)
                 for f, sampled in enumerate(self.sampled)
@@ -138,13 +165,16 @@ class DecomposedRelaxation(Relaxation):
             return True
         return state.incumbent is None and self.program.n >= self.mixing.large and all(map(is_prover, self.oracles))
 
-    def sample(self, state: State, point: Proposal) -> list[Separation] | None:
+    def _sample(self, state: State, point: Proposal) -> list[Separation] | None:
         return None if self._near(state, point.value) else self.seen
 
     def _proposal(self, found: Mixture) -> Proposal:
         x, box = self._mixture(found.weights)
         support, rows = self.held.measure(self.best)
-        return Proposal(x, self.value(x), support, rows, box=box, weights=found.weights)
+        value, excess = objective(self.program, x), self.held.finite_violation(x, box)
+        return MixtureProposal(
+            x, value, support, rows, box=box, weights=found.weights, excess=excess, mixture=self._mixture
+        )
 
     def _find_feasible(self, state: State) -> End | None:
         """No mixture of the known points keeps the known rows: find one that does, or prove that there is none."""
@@ -175,8 +205,8 @@ class DecomposedRelaxation(Relaxation):
         self.master.add_rows(self.held.a[before:], self.held.b[before:])
         return count
 
-    def deepest(self, state: State) -> Proposal | None:
-        for _ in range(self.mixing.deepenings):
+    def inner_point(self, margin: float = np.inf) -> Proposal | None:
+        for _ in range(self.mixing.deepenings if margin == np.inf else 0):
             found = self.master.best_margin()
             if found.slack < 0:
                 return self._proposal(found)
@@ -223,7 +253,7 @@ class DecomposedRelaxation(Relaxation):
             self._price(smoothed, 1.0)
             slope = self.program.c + found.multipliers @ self.held.a[: len(found.multipliers)]
             gain = found.price - float((self.master.points[before:] @ slope).min())
-            if gain > 0.01 * (self.value(self._mix(found.weights)) - self.bound) or keep == 0.0:
+            if gain > 0.01 * (objective(self.program, self._mix(found.weights)) - self.bound) or keep == 0.0:
                 return
             keep = max(0.0, keep - 0.3)
 
@@ -249,29 +279,7 @@ class DecomposedRelaxation(Relaxation):
         x, box = mixed(weights[used], self.master.points[used], self.radii[used])
         return x, 1.5 * box
 
-    def between(self, one: Proposal, other: Proposal, share: float) -> Proposal:
-        if one.weights is None or other.weights is None:
-            raise ModelError("Points of a decomposition are mixtures.")
-        weights = np.zeros(max(len(one.weights), len(other.weights)))
-        weights[: len(one.weights)] += (1 - share) * one.weights
-        weights[: len(other.weights)] += share * other.weights
-        x, box = self._mixture(weights)
-        return Proposal(x, box=box, weights=weights)
-
-    def excess(self, point: Proposal) -> float:
-        return self.held.finite_violation(point.x, point.box)
-
-    def feasible(self, point: Proposal, known: Bounds | None, seconds: float) -> Feasible | Broken:
-        if point.weights is None or point.box is None:
-            return Broken("the point is no mixture of points of X")
-        bad = broken_rows(self.program, point.x, point.box)
-        if len(bad):
-            return Broken("the point found keeps a finite constraint only up to rounding", True, bad)
-        if known is None:
-            known = family_bounds(self.program, point.x, point.box, seconds=seconds, oracles=self.oracles)
-        return feasible_at(self.program, MixedPoint(point.x, point.box, weights=point.weights), known)
-
-    def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
+    def lower_bound(self, state: State, proposal: Proposal, centre: Array, allowed: float) -> Lower:
         support, rows = self.held.measure(self.best)
         return PricedBound(self.bound, Dual(support, rows), terms=self.held.terms(self.best, centre))
 
@@ -290,24 +298,24 @@ class Inside:
         self.relaxation = relaxation
         self.room: tuple[Proposal, float] | None = None
 
-    def __call__(self, run: Search, separations: list[Separation]) -> End | None:
-        state, relaxation = run.state, self.relaxation
-        violation = max(state.violation.worst, relaxation.excess(state.proposal))
+    def __call__(self, search: Search, separations: list[Separation]) -> End | None:
+        state, relaxation = search.state, self.relaxation
+        violation = max(state.violation.worst, state.proposal.excess)
         if not 0 < violation < np.inf:
             return None
-        self.room = self.room or inside(run)
+        self.room = self.room or slater_point(search)
         if self.room is None:
             return None
-        point = relaxation.between(state.proposal, self.room[0], share(violation, self.room[1]))
+        point = state.proposal.towards(self.room[0], share(violation, self.room[1]))
         upper = np.inf if state.incumbent is None else state.incumbent.upper
         if not upper_bound(relaxation.program, point.x, point.box) < upper:
             return None
-        found = relaxation.feasible(point, None, run.clock.left())
+        found = point.feasible(relaxation.program, relaxation.oracles, None, search.clock.left())
         if isinstance(found, Broken):
             return None
         state.keep_feasible(found)
         relaxation.margin = min(relaxation.margin, relaxation.mixing.margin_share * self.room[1])
-        return run.recheck()
+        return recheck(search)
 
 
 def _few(domain: Domain) -> Array:

@@ -28,7 +28,8 @@ from ..solution.verification import compiled_again
 from ..solution.verify import check_numbers
 from ..validation import shown
 from .decomposed import DecomposedRelaxation, least_gap
-from .driver import Run, drive
+from .driver import drive
+from .loop import CutLoop
 from .mixture import Atom, Extreme, Maximise, Rows, beyond, mixture
 from .options import Options
 from .tuning import Tuning
@@ -184,7 +185,7 @@ def decompose(
     if not isinstance(start, list | tuple) or not all(isinstance(point, Extreme) for point in start):
         raise ModelError(f"`start` is a list of points, lsip.Extreme(x, bound); got {shown(start)}.")
     points = tuple(start)
-    run = Run(
+    run = CutLoop(
         program, options, lambda clock: DecomposedRelaxation(program, maximise, points, options), problem, Decomposition
     )
     found = drive(run, verbose)

@@ -41,11 +41,12 @@ from ..solution.result import Iterate
 from ..solution.solution import Solution
 from ..solution.verify import verify
 from .clock import Clock
-from .driver import Run, drive
+from .driver import drive
 from .integer_counterpart import IntegerCounterpart
 from .integer_relaxation import IntegerRelaxation
+from .loop import CutLoop
 from .options import Options
-from .relaxation import counted
+from .relaxation import counted, separate
 from .rows import cut_rows, cuts_at
 from .state import End, Proposal
 
@@ -59,7 +60,7 @@ class Opened(Protocol):
         method: Options,
         problem: Program | Compilable | None = None,
         earlier: tuple[Support, ...] = (),
-    ) -> Run: ...
+    ) -> CutLoop: ...
 
 
 class IntegerRun:
@@ -101,7 +102,7 @@ class IntegerRun:
         self.history: list[Iterate] = []
 
     @cached_property
-    def first(self) -> Run:
+    def first(self) -> CutLoop:
         """The problem without integrality."""
         limit = None if self.options.time_limit is None else self.tuning.relaxed_share * max(self.clock.left(), 0.0)
         return self.opened(
@@ -245,7 +246,7 @@ class IntegerRun:
         """Add the worst index points at x, its integers rounded, of all constraints that it breaks; by how much."""
         relaxation, x = self.first.relaxation, x.copy()
         x[self.given.integer] = values
-        found = relaxation.separate(Proposal(x / relaxation.scaling.columns), 0.0, self.clock.left())
+        found = separate(relaxation, Proposal(x / relaxation.scaling.columns), 0.0, self.clock.left())
         self.relaxation.add(cuts_at(found, above=self.options.tol * relaxation.held.scale))
         return max((relaxation.scaling.violation(f, s.worst) for f, s in enumerate(found)), default=-np.inf)
 

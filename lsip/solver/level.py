@@ -22,9 +22,10 @@ from ..oracles import Oracle, Separation, is_instant
 from ..proof.certificate import Array, Support
 from ..proof.prove import Feasible
 from ..reductions.robust_counterpart import unsuited
+from .certification import ask_oracles, closed_by
 from .confining import Combination, Confining
 from .halfspaces import Halfspaces, nearest
-from .relaxation import Search
+from .relaxation import Search, violation_bounds
 from .rows import cut_rows, cuts_at, end_cuts
 from .state import End, Proposal
 from .tuning import LevelTuning
@@ -56,30 +57,30 @@ class Level:
     confining: Confining
     tried: bool = False
 
-    def __call__(self, run: Search, separations: list[Separation]) -> End | None:
+    def __call__(self, search: Search, separations: list[Separation]) -> End | None:
         if self.tried:
             return None
         self.tried = True
-        cuts, program = list[Support](), run.relaxation.program
+        cuts, program = list[Support](), search.program
         if program.n <= self.tuning.most:
-            steps = _Steps(run, self.tuning, self.confining)
+            steps = _Steps(search, self.tuning, self.confining)
             # A part of the time is theirs, where it is limited.
-            with suppress(OutOfTime, RuntimeError), within(self.tuning.most_time * run.clock.left()):
+            with suppress(OutOfTime, RuntimeError), within(self.tuning.most_time * search.clock.left()):
                 end = steps.end()
                 if end is not None:
                     return end
             cuts = [cut for cut in steps.held.cuts if cut is not None]
         check("exchange")
         # The exchange does better with these, and with all slopes held from the beginning.
-        run.relaxation.add(list({cut.place: cut for cut in (*cuts, *end_cuts(program))}.values()))
+        search.relaxation.add(list({cut.place: cut for cut in (*cuts, *end_cuts(program))}.values()))
         return None
 
 
 class _Steps:
     """What level steps know."""
 
-    def __init__(self, run: Search, tuning: LevelTuning, confining: Confining) -> None:
-        self.run, self.tuning, self.program, self.confining = run, tuning, run.relaxation.program, confining
+    def __init__(self, search: Search, tuning: LevelTuning, confining: Confining) -> None:
+        self.search, self.tuning, self.program, self.confining = search, tuning, search.program, confining
         program = self.program
         A = program.A.toarray()
         above, below = np.isfinite(program.row_upper), np.isfinite(program.row_lower)
@@ -108,7 +109,7 @@ class _Steps:
 
     def _stepped(self) -> End | None:
         """The end, if steps lead there."""
-        state, tuning, program = self.run.state, self.tuning, self.program
+        state, tuning, program = self.search.state, self.tuning, self.program
         x = np.clip(np.zeros(program.n), program.lower, program.upper)
         for _ in range(tuning.steps):
             check("level step")
@@ -139,13 +140,12 @@ class _Steps:
         held, tuning = self.held, self.tuning
         used = (multipliers[: len(held)] > 0) | ((held.room == 0) & (held.row >= 0))
         age = np.where(used, 0, held.age + 1)
-        most = tuning.memory if self.run.state.incumbent is None else tuning.longer
+        most = tuning.memory if self.search.state.incumbent is None else tuning.longer
         self.held = replace(held, age=age).kept(age <= most)
 
     def _separate(self, x: Array) -> bool:
         """Keep x where it is feasible, and hold what it breaks, or nearly does; whether it breaks nothing."""
-        run = self.run
-        separations = run.prove(Proposal(x))
+        separations = ask_oracles(self.search, Proposal(x))
         close = -2 * self.margin
         outer = self.finite.a @ x - self.finite.side
         inside = max((s.bound for s in separations), default=0.0) <= 0 and outer.max(initial=-1.0) <= self.margin
@@ -162,15 +162,16 @@ class _Steps:
         self.held = self.held.with_new(Halfspaces.of(rows, sides, 1.0, cuts=cuts), *more)
 
     def _keep(self, x: Array, separations: list[Separation]) -> None:
-        run, state = self.run, self.run.state
-        known = run.relaxation.bounds(separations)
-        found = run.relaxation.feasible(Proposal(x), None if known.trusts else known, run.clock.left())
+        search, point = self.search, Proposal(x)
+        known = violation_bounds(search.relaxation, separations)
+        proven = None if known.trusts else known
+        found = point.feasible(search.program, search.relaxation.oracles, proven, search.clock.left())
         if isinstance(found, Feasible):
-            state.keep_feasible(found)
+            search.state.keep_feasible(found)
 
     def _level(self) -> tuple[Array, Array]:
         """The objective, and what it is to stay below; nothing before any point is feasible."""
-        best = self.run.state.incumbent
+        best = self.search.state.incumbent
         if best is None:
             return np.zeros((0, self.program.n)), np.zeros(0)
         level = max(self.guess, best.upper - self._least_gap())
@@ -202,7 +203,7 @@ class _Steps:
 
     def _least_gap(self) -> float:
         """The gap that is tried while no lower bound is known."""
-        best = self.run.state.incumbent
+        best = self.search.state.incumbent
         assert best is not None
         terms = float(np.abs(self.program.c) @ np.abs(best.point.x)) + abs(self.program.constant)
         return max(self.tuning.guess * terms, self._allowed()) if self.guess == -np.inf else np.inf
@@ -266,7 +267,7 @@ class _Steps:
 
     def _proven(self) -> End | None:
         """The end, if the bounds are proven to meet; a lower bound that makes the gap much smaller is proven, too."""
-        best = self.run.state.incumbent
+        best = self.search.state.incumbent
         closed = self._gap() <= self.tuning.enough * self._allowed()
         if best is None or not (closed or best.upper - self.proven >= self.tuning.worth * self._gap()):
             return None
@@ -276,7 +277,7 @@ class _Steps:
 
     def _prove(self) -> End | None:
         """What the combination behind the guess proves, with one that confines all variables."""
-        best, state = self.run.state.incumbent, self.run.state
+        best, state = self.search.state.incumbent, self.search.state
         if best is None or self.dual is None:
             return None
         self.proven = self.guess
@@ -287,13 +288,13 @@ class _Steps:
         gap = max(self._gap(), self._allowed())
         for lower in self.confining.lower(self.dual, self.inner, best, gap):
             state.keep_lower(lower)
-            return self.run.closed_by(lower)
+            return closed_by(self.search, lower)
         return None
 
     def _gap(self) -> float:
-        best = self.run.state.incumbent
+        best = self.search.state.incumbent
         return np.inf if best is None else best.upper - self.guess
 
     def _allowed(self) -> float:
-        best = self.run.state.incumbent
-        return self.run.state.allowed(0.0 if best is None else best.upper)
+        best = self.search.state.incumbent
+        return self.search.state.allowed(0.0 if best is None else best.upper)

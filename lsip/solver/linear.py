@@ -13,27 +13,25 @@ from ..deadline import check
 from ..masters import MasterError, MasterResult, master_name
 from ..model.program import Program
 from ..model.status import Status
-from ..oracles import Separation, ask, is_instant, is_prover, prover
+from ..oracles import Separation, ask, is_instant
 from ..proof.certificate import Array, Support
-from ..proof.families import Bounds
-from ..proof.primal import Broken
-from ..proof.prove import Feasible, Lower, prove_lower
+from ..proof.prove import Feasible, Lower, infeasible, prove_lower
 from ..proof.ray import Ray
 from ..reductions.chain import reduce
 from ..reductions.robust_counterpart import unsuited
 from ..solution.messages import PROBABLY_INFEASIBLE
-from .again import Kept
-from .centre import Centre
+from .certification import add_cuts, ask_oracles
 from .clock import Clock
 from .confining import Combination, Confining
+from .face_centre import OptimalFaceCentre
 from .level import Level, suits
 from .linear_master import LinearMaster
 from .newton import Newton
-from .nominal import nominal_lower
 from .options import Options
-from .rays import find_ray, occasionally
-from .relaxation import Accelerator, Relaxation, Search, counted
+from .rays import find_ray
+from .relaxation import Relaxation, Search, Strategy, counted, objective, replace_proposal, rounding_error
 from .state import End, Proposal, State
+from .warm_start import Kept
 
 
 class LinearRelaxation(Relaxation):
@@ -49,9 +47,8 @@ class LinearRelaxation(Relaxation):
         self.held, self.proof = LinearMaster(self.program, self.oracles, options, earlier), proof
         self.stretches = self.smaller = self.zooms = 0
         self.result: MasterResult | None = None
-        self.flat = Centre(self.held)
-        self.best: Feasible | None = None
-        chosen: list[Accelerator] = [Behind()] if all(is_instant(oracle) for oracle in self.oracles) else []
+        self.flat = OptimalFaceCentre(self.held)
+        chosen: list[Strategy] = [AveragedIterate()] if all(is_instant(oracle) for oracle in self.oracles) else []
         self.wide = suits(self.program, self.oracles, options.tuning.level)
         if self.wide and self.confining is not None:
             chosen.insert(0, Level(options.tuning.level, self.confining))
@@ -59,20 +56,14 @@ class LinearRelaxation(Relaxation):
             chosen.append(self.flat)
         if options.polish:
             chosen.append(Newton(self.held, options.tuning.newton))
-        self.accelerators = (*chosen, occasionally)
-
-    def outline(self) -> tuple[str, str]:
+        self.strategies = tuple(chosen)
+        self.sampling, self.recession = self._sample, self._direction
         size = f"{counted(self.program.n, 'variable')}, {counted(self.program.A.shape[0], 'finite row')}"
-        return size, f", master {master_name(self.options.master)}"
-
-    def units(self, x: Array) -> Array:
-        """What each variable is at x, or what makes its terms about 1."""
-        found: Array = np.abs(x) + self.held.units
-        return found
+        self.outline = size, f", master {master_name(self.options.master)}"
 
     # ---- the finite program ---------------------------------------------------------------------------------------
 
-    def relax(self, state: State) -> Proposal | End:
+    def propose(self, state: State) -> Proposal | End:
         self.held.renew()
         for _ in range(self.tuning.margins.most_tried):
             result = self.held.master.solve(state.margin)
@@ -102,8 +93,6 @@ class LinearRelaxation(Relaxation):
         """A margin that costs what it may; the relaxation is solved again where it was far off."""
         tuning, calm = self.tuning, self.tuning.margins.calm
         allowed = state.allowed(value)
-        if state.content and allowed < tuning.too_small * state.tol:  # rounding is in the way of a gap so small
-            allowed = state.tol
         wanted = tuning.margin_share * allowed / total
         if wanted < tuning.finest_margin:  # halved with every feasible point whose gap stays open, if there is no end
             wanted = max(wanted, tuning.finest_margin * (0.5**state.patience if self._unrounded else 1.0))
@@ -139,12 +128,15 @@ class LinearRelaxation(Relaxation):
         price = np.abs(result.reduced_costs) * self.held.limit
         matters = price > self.tuning.box.price * self.options.tol * max(1.0, abs(result.objective))  # equilibrated
         support, rows = self.held.atoms(result)
-        return Proposal(x, self.value(x), support, rows, bounded=not (matters & edge).any(), leaning=bool(edge.any()))
+        return Proposal(
+            x, objective(self.program, x), support, rows, bounded=not (matters & edge).any(), leaning=bool(edge.any())
+        )
 
     def _explain_infeasible(self, state: State, result: MasterResult) -> End | None:
         best, scale, tuning = self.held.master.best_margin(self.held.scale), self.held.scale, self.tuning.margins
         for proof in (best, result) if best.status == "optimal" and best.slack > 0 else (result,):
-            certificate = self.contradiction(self._proposal(proof), state.x)
+            atoms = self._proposal(proof)
+            certificate = infeasible(self.program, atoms.support, atoms.rows, state.x, tuple(self.held.cuts))
             if certificate is not None:
                 return End(Status.INFEASIBLE, certificate=certificate)
         if self.held.release_rows():  # the room that finite rows were to keep may be more than there is
@@ -161,12 +153,16 @@ class LinearRelaxation(Relaxation):
             state.margin = 0.5 * min(-best.slack, state.margin)
         return None
 
-    def begin_bounded(self, state: State) -> None:
-        if suits(self.program, self.oracles, self.tuning.level) and self.program.cones is None:
-            nominal_lower(self.program, state, self.units)
-
-    def farther(self) -> bool:
-        return self.result is not None and self._stretch(self.result.z)
+    def zoom(self, state: State, *, out: bool) -> bool:
+        """Look further out, or magnify margins below what an LP solver can see around its last point."""
+        tuning = self.tuning.zoom
+        if out or self.result is None:
+            return self.result is not None and self._stretch(self.result.z)
+        if self.zooms >= tuning.most or not 0 < state.margin < tuning.fine:
+            return False
+        self.zooms += 1
+        self.held.zoom(self.result.z, 2.0 ** min(np.ceil(np.log2(tuning.visible / state.margin)), tuning.largest_power))
+        return True
 
     def _stretch(self, z: Array) -> bool:
         """Look further out along the coordinates that lean on the box, all of them if none does."""
@@ -192,27 +188,12 @@ class LinearRelaxation(Relaxation):
         # Often those that lean are alone in it; where nothing else moves, little else can break.
         for moved in (leaning, np.ones(len(z), dtype=bool)):
             x = self.held.smallest(state.margin, most, z, moved)
-            if x is not None and self.replaced(state, replace(proposal, x=x, leaning=False)):
+            if x is not None and replace_proposal(self, state, replace(proposal, x=x, leaning=False)):
                 return True
         if x is None:
             return True
         self.smaller += 1
         return self.smaller > self.tuning.smaller.most_broken
-
-    def sharpen(self, state: State) -> bool:
-        """Margins below what an LP solver can see are magnified around its last point."""
-        tuning = self.tuning.zoom
-        if self.result is None or self.zooms >= tuning.most or not 0 < state.margin < tuning.fine:
-            return False
-        self.zooms += 1
-        self.held.zoom(self.result.z, 2.0 ** min(np.ceil(np.log2(tuning.visible / state.margin)), tuning.largest_power))
-        return True
-
-    def feasible(self, point: Proposal, known: Bounds | None, seconds: float) -> Feasible | Broken:
-        found = super().feasible(point, known, seconds)
-        if isinstance(found, Feasible) and (self.best is None or found.upper < self.best.upper):
-            self.best = found
-        return found
 
     @cached_property
     def confining(self) -> Confining | None:
@@ -220,21 +201,21 @@ class LinearRelaxation(Relaxation):
         suited = all(is_instant(oracle) for oracle in self.oracles) and unsuited(self.program) is None
         return Confining(self.program, self.tuning.level) if suited and self.program.families else None
 
-    def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
+    def lower_bound(self, state: State, proposal: Proposal, centre: Array, allowed: float) -> Lower:
         """By variables that are confined, where there are many, or where they cannot be balanced."""
-        found = self._confined(proposal, allowed) if self.wide else None
+        found = self._confined(state.best, proposal, allowed) if self.wide else None
         if found is not None:
             return found
-        found = super().lower(proposal, centre, allowed)
+        found = super().lower_bound(state, proposal, centre, allowed)
         if self.wide or not np.isfinite(found.radius) or self.confining is None:
             return found
         spare, share = (*self.confining.centres(), *self.held.cuts), self.tuning.proof_share * allowed
-        again = prove_lower(self.program, proposal.support, proposal.rows, centre, self.units(centre), share, spare)
-        return self._confined(proposal, allowed) or found if np.isfinite(again.radius) else again
+        units = np.abs(centre) + self.units
+        again = prove_lower(self.program, proposal.support, proposal.rows, centre, units, share, spare)
+        return self._confined(state.best, proposal, allowed) or found if np.isfinite(again.radius) else again
 
-    def _confined(self, proposal: Proposal, allowed: float) -> Lower | None:
+    def _confined(self, best: Feasible | None, proposal: Proposal, allowed: float) -> Lower | None:
         """What multipliers prove together with those that confine all variables."""
-        best = self.best
         if best is None or len(proposal.rows) != self.program.finite_rows or self.confining is None:
             return None
         inner = self.confining.inner(self.held.cuts, best, self.options.tol)
@@ -243,31 +224,23 @@ class LinearRelaxation(Relaxation):
         gap, dual = max(best.upper - proposal.value, allowed), Combination(proposal.support, proposal.rows)
         return next(self.confining.lower(dual, inner, best, gap), None)
 
-    def complete(self, state: State) -> None:
-        """The first relaxation, where time was up before it was solved: its multipliers may prove something."""
-        if not state.begun:
-            result = self.held.master.solve(state.margin)
-            if result.status == "optimal":
-                self._accept(state, result)
-
     def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
-        return {"kept": Kept(self.scaling, self.held.conditioning, self.held.scale, self.held.units)}
+        return {"kept": Kept(self.scaling, self.held.conditioning, self.held.scale)}
 
-    def forget(self, state: State) -> None:
+    def drop(self) -> None:
         if self.result is not None:
             self.held.drop_slack(self.result, flat=self.flat.visited > 0)
 
-    def deepest(self, state: State) -> Proposal | None:
+    def inner_point(self, margin: float = np.inf) -> Proposal | None:
+        if margin < np.inf:
+            found = self.held.master.solve(margin)
+            return self._proposal(found) if found.status == "optimal" else None
         found = self.held.master.best_margin(self.held.scale)
         return None if found.status != "optimal" or found.slack >= 0 else Proposal(self.held.x(found.z))
 
-    def kept_by(self, margin: float) -> Proposal | None:
-        found = self.held.master.solve(margin)
-        return self._proposal(found) if found.status == "optimal" else None
-
     # ---- index points and directions ------------------------------------------------------------------------------
 
-    def sample(self, state: State, point: Proposal) -> list[Separation] | None:
+    def _sample(self, state: State, point: Proposal) -> list[Separation] | None:
         each = list(zip(self.held.sampled, self.oracles, strict=True))
         ready = all(sampled is not None or is_instant(oracle) for sampled, oracle in each)
         if not self.options.sample_first or not ready or not any(sampled for sampled, _ in each):
@@ -278,28 +251,20 @@ class LinearRelaxation(Relaxation):
             for violation in [self.program.violation(f, point.x)]
         ]
         worst = max((s.worst for s in found), default=-np.inf)
-        return found if worst > max(abs(state.margin), self.rounding(point, found, worst)) else None
+        return found if worst > max(abs(state.margin), rounding_error(self.program, point, found, worst)) else None
 
-    def promote(self) -> bool:
-        """In many dimensions a search comes first by default; what it finds no violation of is then to be proven."""
-        if self.options.oracle is not None:
-            return False
-        pairs = list(zip(self.program.families, self.oracles, strict=True))
-        self.oracles = [oracle if is_prover(oracle) else prover(family) or oracle for family, oracle in pairs]
-        return any(new is not old for new, (_, old) in zip(self.oracles, pairs, strict=True))
-
-    def direction(self, clock: Clock) -> Ray | Array | None:
+    def _direction(self, clock: Clock) -> Ray | Array | None:
         return find_ray(self.held, self.oracles, clock)
 
 
-class Behind:
-    """Cuts at an average of the iterates as well: it lies further inside, where they cut deeper."""
+class AveragedIterate:
+    """Adds cuts at an average of the iterates as well: it lies further inside, where they cut deeper."""
 
     def __init__(self) -> None:
         self.trail: Array | None = None
 
-    def __call__(self, run: Search, separations: list[Separation]) -> End | None:
-        x = run.state.x
+    def __call__(self, search: Search, separations: list[Separation]) -> End | None:
+        x = search.state.x
         self.trail = 0.5 * (x + (x if self.trail is None else self.trail))
-        run.add(run.prove(Proposal(self.trail)))
+        add_cuts(search, ask_oracles(search, Proposal(self.trail)))
         return None

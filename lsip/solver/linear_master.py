@@ -64,7 +64,6 @@ class LinearMaster:
         self.sample = self._sample_rows(rows)
         self.conditioning = Conditioning.fit(program, self.sample, method.tuning.conditioning)
         self.grown, self.ill_scaled, self.inset = np.ones(program.n), False, self.tuning.inset
-        self.units = self.conditioning.scale
         largest = float(np.abs(rhs).max(initial=0.0))
         if largest > self.tuning.largest_side:
             raise ModelError(

@@ -16,13 +16,14 @@ from ..reductions.chain import restate
 from ..solution.result import Iterate
 from ..solution.solution import Solution
 from ..validation import shown
-from .again import resumed
 from .alternation import alternation
 from .counterpart import Counterpart, counterpart_run, expected_faster, expected_whole, unasked
-from .driver import Run, Steps, drive
+from .driver import Steps, drive
 from .integer import IntegerRun
 from .linear import LinearRelaxation
+from .loop import CutLoop
 from .options import Options
+from .warm_start import warm_start
 
 
 @dataclass(frozen=True)
@@ -141,13 +142,13 @@ def linear_run(
     problem: Program | Compilable | None = None,
     earlier: Sequence[Support] = (),
     compiling: float = 0.0,
-) -> Run:
+) -> CutLoop:
     """The exchange of a linear program; index points known `earlier` are among its first."""
     anew = partial(LinearRelaxation, given, method)
-    return Run(
+    return CutLoop(
         given,
         method,
-        lambda clock: anew(earlier) if method.warm_start is None else resumed(given, method, anew),
+        lambda clock: anew(earlier) if method.warm_start is None else warm_start(given, method, anew),
         problem,
         compiling=compiling,
     )
@@ -159,11 +160,11 @@ def _faster_run(
     problem: Program | Compilable | None = None,
     earlier: Sequence[Support] = (),
     compiling: float = 0.0,
-) -> Run:
+) -> CutLoop:
     """A counterpart where that is expected to be faster, otherwise an exchange, of references where that suits."""
     if expected_faster(given, method):
         return counterpart_run(given, method, problem, compiling=compiling)
     if earlier or method.warm_start is not None or not unasked(method):
         return linear_run(given, method, problem, earlier, compiling)
     anew = partial(LinearRelaxation, given, method)
-    return Run(given, method, lambda clock: alternation(given, method, anew), problem, compiling=compiling)
+    return CutLoop(given, method, lambda clock: alternation(given, method, anew), problem, compiling=compiling)

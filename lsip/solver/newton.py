@@ -25,6 +25,7 @@ from ..model.families import RowFamily, contract
 from ..model.program import STORAGE, Program
 from ..oracles import Separation
 from ..proof.certificate import Array, Support
+from .certification import attempt
 from .linear_master import LinearMaster
 from .relaxation import Search
 from .rows import Entries, cuts_at, scattered
@@ -49,9 +50,9 @@ class Newton:
         self.program, self.held, self.tuning = held.program, held, tuning
         self.wanted, self.due, self.tried = worth_polishing(held.program, tuning.widest), 2, 0
 
-    def __call__(self, run: Search, separations: list[Separation]) -> End | None:
+    def __call__(self, search: Search, separations: list[Separation]) -> End | None:
         """The end, if the point that Newton finds is one."""
-        state, tuning = run.state, self.tuning
+        state, tuning = search.state, self.tuning
         worst = max((s.worst for s in separations), default=-np.inf)
         if not self.wanted or not state.slater or not state.proposal.bounded or worst <= tuning.nearly * state.margin:
             return None
@@ -67,7 +68,7 @@ class Newton:
             check("exchange")
             self.wanted = False  # its factors do not fit into the time that is left
             return None
-        return None if polished is None else run.attempt(polished, polished.support)
+        return None if polished is None else attempt(search, polished, polished.support)
 
 
 def worth_polishing(program: Program, widest: int) -> bool:

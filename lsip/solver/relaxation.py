@@ -1,24 +1,23 @@
-"""What the driver asks of a relaxation: a finite program that proposes points, and grows by what separation finds.
+"""The seam of the cut loop: a relaxation is a finite program that proposes points and grows by cuts.
 
-Linear programs, convex ones and decomposed ones are relaxations of this kind. What a method here does by itself is
-right for every program that is written down; a relaxation replaces what it knows better.
+Linear programs, convex ones, decomposed ones and robust counterparts are relaxations. A relaxation has eight methods;
+whatever is the same for all of them is a function of the program and its oracles below. Everything that only speeds a
+solve up is a strategy, a function of the running solve: Newton steps, the centre of the optimal face, level steps.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from ..model.program import Program
-from ..oracles import Separation, ask, pick_oracle, tuned
-from ..proof.certificate import Array, Certificate, Support
+from ..oracles import Oracle, Separation, ask, is_prover, pick_oracle, prover, tuned
+from ..proof.certificate import Array, Support
 from ..proof.families import Bounds
-from ..proof.primal import Broken
-from ..proof.prove import Feasible, Lower, infeasible, prove_feasible, prove_lower, rounding_of, row_terms
+from ..proof.prove import Feasible, Lower, prove_lower, rounding_of, row_terms
 from ..proof.ray import Ray
 from ..reductions.equilibration import Scaling
 from ..reductions.rounding import data_rounding
@@ -26,35 +25,6 @@ from .clock import Clock
 from .options import Options
 from .rows import Known, cuts_at
 from .state import End, Proposal, State
-
-
-class Search(Protocol):
-    """What an accelerator may use of a running solve."""
-
-    state: State
-    relaxation: Relaxation
-    clock: Clock
-
-    def attempt(self, point: Proposal, also: Sequence[Support] = ()) -> End | None:
-        """The end, if the point is proven to be feasible and the bounds meet; otherwise what it violates is cut off."""
-
-    def prove(self, point: Proposal) -> list[Separation]:
-        """What the oracles say."""
-
-    def add(self, separations: list[Separation]) -> int:
-        """Cut off what violates; how many cuts there are."""
-
-    def recheck(self) -> End | None:
-        """The end, if the best point is good enough for the bound of this iteration."""
-
-    def closed_by(self, lower: Lower) -> End | None:
-        """The end, if this bound and the best point are close enough."""
-
-    def unbounded(self) -> End | None:
-        """The end, if a direction of unboundedness is proven."""
-
-
-Accelerator = Callable[[Search, list[Separation]], End | None]
 
 
 class Held(Protocol):
@@ -67,195 +37,191 @@ class Held(Protocol):
         """The size of the right-hand sides."""
 
     def add(self, new: list[Support], known: Known | None = None) -> int:
-        """Append them, where some rows are known; how many there were."""
+        """Append cuts, where the rows of some families are known; return their number."""
 
 
 class Relaxation(ABC):
-    """A finite program with cuts, in units of its own; the answers map back by `reductions.chain`."""
+    """A finite program with cuts, in units of its own; `reductions.chain` maps its answers back.
+
+    Attributes
+    ----------
+    strategies
+        Called after every iteration, in this order.
+    sampling
+        Finds violations before any oracle is asked; None, or an answer of None, asks the oracles.
+    recession
+        Finds a direction of unboundedness: proven, a candidate where the proof fails, or None.
+    fallback
+        Makes the relaxation to continue with. A relaxation that has one makes a single proposal.
+    """
 
     held: Held
-    accelerators: tuple[Accelerator, ...] = ()  # tried after every iteration, in this order
-    proof: tuple[Support, ...] = ()  # the atoms of an earlier one
+    outline: tuple[str, str]  # the size of the program in words, and the solver of its relaxations after a comma
+    strategies: tuple[Strategy, ...] = ()
+    sampling: Callable[[State, Proposal], list[Separation] | None] | None = None
+    recession: Callable[[Clock], Ray | Array | None] | None = None
+    fallback: Callable[[], Relaxation] | None = None
+    start: Proposal | None = None  # the point before the first iteration
+    proof: tuple[Support, ...] = ()  # the atoms of an earlier proof
+    separated: tuple[Proposal, list[Separation]] | None = None  # a proposal that the oracles were asked about already
     accuracy: ClassVar[float] = 1e-14  # of x, relative to its size: smaller moves are none
     negligible: ClassVar[float] = 1e-9  # the share of all multipliers below which an atom is no active point
-    escape: ClassVar[str] = ""  # what to say where the box that stands in for infinite bounds cannot grow any more
+    escape: ClassVar[str] = ""  # the message where the box that replaces infinite bounds cannot grow any more
 
-    def __init__(self, program: Program, options: Options) -> None:
-        """Relax a reduced program."""
+    def __init__(self, program: Program, options: Options, atol: float | None = None) -> None:
+        """Relax a reduced program; `atol` is the absolute gap by default, in the units of what was written."""
         self.program, self.scaling, self.options, self.tuning = program, Scaling.of(program), options, options.tuning
-        self.given = self.scaling.given  # before it was scaled
         self.oracles = [options.separation or pick_oracle(f) for f in program.families]
-
-    @cached_property
-    def atol(self) -> float:
-        """The absolute gap that will do, in given units."""
-        return data_rounding(self.given) if self.options.atol is None else self.options.atol
-
-    def begin(self) -> State:
-        """What is known before the first step."""
-        program, tol, atol = self.program, self.options.tol, self.scaling.objective * self.atol
-        x = np.clip(np.zeros(program.n), program.lower, program.upper)
-        margin = self.tuning.margins.first * tol * self.held.scale
-        return State(tol, atol, margin, Proposal(x), Bounds((np.inf,) * len(program.families)))
-
-    def describe(self) -> list[str]:
-        """Two lines about what is solved, and how."""
-        size, solver = self.outline()
-        families = ", ".join(
-            f"m = {f.domain.dim} ({counted(len(f.columns), 'row')} an index)" for f in self.program.families
-        )
-        return [
-            f"{self.program.name}: {size}; {families or 'no index'}",
-            f"separation by {self.oracle_names}{solver}, tol {self.options.tol:g}",
-        ]
+        self.units = np.ones(program.n)  # the natural size of each variable
+        atol = atol if options.atol is None else options.atol
+        self.atol = data_rounding(self.scaling.given) if atol is None else atol
 
     @abstractmethod
-    def outline(self) -> tuple[str, str]:
-        """The size of the program in words, and the solver of its relaxations after a comma."""
-
-    @abstractmethod
-    def relax(self, state: State) -> Proposal | End:
+    def propose(self, state: State) -> Proposal | End:
         """Solve the relaxation; where it has no solution, lower the margin or prove infeasibility."""
 
-    @abstractmethod
-    def deepest(self, state: State) -> Proposal | None:
-        """The point with most room in all cuts; None if none has any."""
-
-    def kept_by(self, margin: float) -> Proposal | None:
-        """The optimum of the relaxation with another margin; None where it has none, or is not asked for it."""
-        return None
-
-    @abstractmethod
-    def units(self, x: Array) -> Array:
-        """The size of each variable at x."""
-
-    @property
-    def oracle_names(self) -> str:
-        """For people."""
-        return ", ".join(dict.fromkeys(type(o).__name__ for o in self.oracles)) or "none needed"
-
     def add(self, new: list[Support], known: Known | None = None) -> int:
-        """Append cuts; how many there were."""
+        """Append cuts; return their number."""
         return self.held.add(new, known)
 
-    def value(self, x: Array) -> float:
-        """The objective at x."""
-        return float(self.program.c @ x) + self.program.constant
+    def drop(self) -> None:  # noqa: B027 - a relaxation may keep all cuts
+        """Drop cuts that have been slack for long."""
 
-    def separate(self, point: Proposal, margin: float, left: float = np.inf, seed: int = 0) -> list[Separation]:
-        """What each oracle finds at a point, or over the box around it.
-
-        One that can use it knows how much room the margin leaves, and the seconds left.
-        """
-        return [
-            ask(
-                tuned(oracle, near=max(0.5 * margin, 0.0), seconds=left),
-                self.program.violation(f, point.x, radius=point.box),
-                seed=seed,
-            )
-            for f, oracle in enumerate(self.oracles)
-        ]
-
-    def bounds(self, separations: list[Separation]) -> Bounds:
-        """What is proven of the violation at the point that was separated."""
-        return Bounds.of(self.program, self.oracles, separations)
-
-    def replaced(self, state: State, other: Proposal) -> bool:
-        """Whether another point keeps every index, and is the current one now; otherwise what it breaks is cut off."""
-        separations = self.separate(other, state.margin)
-        violation = self.bounds(separations)
-        if violation.worst > 0:
-            self.add(cuts_at(separations))
-            return False
-        state.accept(other)
-        state.violation = violation
-        return True
-
-    def direction(self, clock: Clock) -> Ray | Array | None:
-        """A proven direction of unboundedness; one that seems to be one, where the proof fails; None without any."""
+    def inner_point(self, margin: float = np.inf) -> Proposal | None:
+        """The best point that keeps every cut by `margin`, or the one with most room; None where none is known."""
         return None
 
-    def farther(self) -> bool:
-        """Let the box that stands in for infinite bounds reach farther out; whether it still may."""
-        return False
-
-    def otherwise(self) -> Relaxation | None:
-        """What to go on with, where the first step was no end; None stays with this one."""
-        return None
-
-    def promote(self) -> bool:
-        """Ask lsip's own provers from now on, where a search that proves nothing was chosen; whether that is news."""
-        return False
-
-    def sample(self, state: State, point: Proposal) -> list[Separation] | None:
-        """What sampled rows show, if it is worth cuts before any proof; None asks for a proof."""
-        return None
+    def lower_bound(self, state: State, proposal: Proposal, centre: Array, allowed: float) -> Lower:
+        """What the multipliers of a proposal prove about the optimum; the proof may give up a share of `allowed`."""
+        return lagrangian_bound(self, proposal, centre, allowed)
 
     def confirm(self, state: State) -> bool:
         """Whether the current proposal may be proven as it is; otherwise the next one is better."""
         return True
 
-    def sharpen(self, state: State) -> bool:
-        """Look more closely, where the accuracy of the solver is in the way; whether that is possible."""
+    def zoom(self, state: State, *, out: bool) -> bool:
+        """Enlarge the box that replaces infinite bounds (`out`), or magnify small margins; whether that is possible."""
         return False
 
-    def rounding(self, point: Proposal, separations: list[Separation], violation: float) -> float:
-        """What rounding makes of rows at a point where a violation is largest, if it may be as much; 0 otherwise.
-
-        Where nothing was found, the rows are those that the point rests on.
-        """
-        if violation > rounding_of(4.0 * (1.0 + float(np.abs(point.x).sum()))):  # coefficients are about 1 over Y
-            return 0.0
-        rows = cuts_at(separations, -np.inf) or list(point.support)
-        return rounding_of(max(row_terms(self.program, point.x, rows), default=0.0))
-
-    def begin_bounded(self, state: State) -> None:  # noqa: B027 - the first step has bounds soon enough
-        """Prove a lower bound before the first step, where that may take long."""
-
-    def complete(self, state: State) -> None:  # noqa: B027 - most proposals are complete
-        """A proposal with all multipliers, for the last proofs of a solve."""
-
-    def forget(self, state: State) -> None:  # noqa: B027 - a relaxation may keep everything
-        """Drop cuts that have not mattered for long."""
-
-    def sizes(self, x: Array) -> Array:
-        """What moves of x are compared with."""
-        return np.full(len(x), 1 + float(np.abs(x).max(initial=0.0)))
-
-    def between(self, one: Proposal, other: Proposal, share: float) -> Proposal:
-        """The point that is made of `share` of the other."""
-        return Proposal((1 - share) * one.x + share * other.x)
-
-    def feasible(self, point: Proposal, known: Bounds | None, seconds: float) -> Feasible | Broken:
-        """The point, or one next to it, as one that is proven to be feasible."""
-        return prove_feasible(self.program, point.x, known, seconds=seconds, oracles=self.oracles)
-
-    def lower(self, proposal: Proposal, centre: Array, allowed: float) -> Lower:
-        """What the multipliers of a proposal prove about the optimum.
-
-        The atoms of an earlier proof are few, and tried first; cuts are many.
-        """
-        program, share, units = self.program, self.tuning.proof_share * allowed, self.units(centre)
-        if self.proof:
-            found = prove_lower(program, proposal.support, proposal.rows, centre, units, share, self.proof)
-            if np.isinf(found.radius) and found.value >= self.value(centre) - allowed:
-                return found
-        every = (*self.proof, *self.held.cuts)
-        return prove_lower(program, proposal.support, proposal.rows, centre, units, share, every)
-
-    def contradiction(self, proposal: Proposal, x: Array) -> Certificate | None:
-        """A proof that no point is feasible, from multipliers whose combination contradicts itself."""
-        return infeasible(self.program, proposal.support, proposal.rows, x, tuple(self.held.cuts))
-
-    def excess(self, point: Proposal) -> float:
-        """By how much a point may break finite rows that no proof can mend; -inf where it can."""
-        return -np.inf
-
     def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
-        """What the answer has besides; `best` is the point behind it, `last` the one where there is none."""
+        """Further fields of the answer; `best` is the point behind it, `last` the proposal where there is none."""
         return {}
+
+
+class Search:
+    """A running solve, as strategies and proofs see it."""
+
+    given: Program  # as it was written
+    options: Options
+    clock: Clock
+    relaxation: Relaxation
+    program: Program  # that of the relaxation
+    state: State
+    regional = 0  # bounds that closed the gap, but hold in a region only
+    unclosed = 0  # bounds that left the gap open
+    unproven_rays = 0  # directions of unboundedness that could not be proven
+    due = 0  # the iteration from which on the next lower bound is worth its proof
+
+
+Strategy = Callable[[Search, list[Separation]], End | None]  # returns the end, if it leads there
+
+
+def begin(relaxation: Relaxation) -> State:
+    """What is known before the first iteration."""
+    program, tol, atol = relaxation.program, relaxation.options.tol, relaxation.scaling.objective * relaxation.atol
+    x = np.clip(np.zeros(program.n), program.lower, program.upper)
+    margin = relaxation.tuning.margins.first * tol * relaxation.held.scale
+    none = Bounds((np.inf,) * len(program.families))
+    return State(tol, atol, margin, relaxation.start or Proposal(x), none)
+
+
+def describe(relaxation: Relaxation) -> list[str]:
+    """Two lines about what is solved, and how."""
+    size, solver = relaxation.outline
+    families = ", ".join(
+        f"m = {f.domain.dim} ({counted(len(f.columns), 'row')} an index)" for f in relaxation.program.families
+    )
+    return [
+        f"{relaxation.program.name}: {size}; {families or 'no index'}",
+        f"separation by {oracle_names(relaxation.oracles)}{solver}, tol {relaxation.options.tol:g}",
+    ]
+
+
+def oracle_names(oracles: list[Oracle]) -> str:
+    """For people."""
+    return ", ".join(dict.fromkeys(type(o).__name__ for o in oracles)) or "none needed"
 
 
 def counted(number: int, thing: str) -> str:
     """A number of things, in words."""
     return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def objective(program: Program, x: Array) -> float:
+    """The objective at x."""
+    return float(program.c @ x) + program.constant
+
+
+def separate(
+    relaxation: Relaxation, point: Proposal, margin: float, left: float = np.inf, seed: int = 0
+) -> list[Separation]:
+    """What each oracle finds at a point, or over the box around it.
+
+    An oracle that can use it knows how much room the margin leaves, and the seconds left.
+    """
+    return [
+        ask(
+            tuned(oracle, near=max(0.5 * margin, 0.0), seconds=left),
+            relaxation.program.violation(f, point.x, radius=point.box),
+            seed=seed,
+        )
+        for f, oracle in enumerate(relaxation.oracles)
+    ]
+
+
+def violation_bounds(relaxation: Relaxation, separations: list[Separation]) -> Bounds:
+    """What is proven about the violation at the point that was separated."""
+    return Bounds.of(relaxation.program, relaxation.oracles, separations)
+
+
+def promote(relaxation: Relaxation) -> bool:
+    """Ask lsip's own provers from now on, where the default is a search that proves nothing; whether that is new."""
+    if relaxation.options.oracle is not None:
+        return False
+    pairs = list(zip(relaxation.program.families, relaxation.oracles, strict=True))
+    relaxation.oracles = [oracle if is_prover(oracle) else prover(family) or oracle for family, oracle in pairs]
+    return any(new is not old for new, (_, old) in zip(relaxation.oracles, pairs, strict=True))
+
+
+def replace_proposal(relaxation: Relaxation, state: State, other: Proposal) -> bool:
+    """Whether another point is feasible for every index, and current from now on; otherwise cut off where it is not."""
+    separations = separate(relaxation, other, state.margin)
+    violation = violation_bounds(relaxation, separations)
+    if violation.worst > 0:
+        relaxation.add(cuts_at(separations))
+        return False
+    state.accept(other)
+    state.violation = violation
+    return True
+
+
+def rounding_error(program: Program, point: Proposal, separations: list[Separation], violation: float) -> float:
+    """The rounding error of rows at a point where a violation is largest, if it may be as much; 0 otherwise.
+
+    Where nothing was found, the rows are those with multipliers.
+    """
+    if violation > rounding_of(4.0 * (1.0 + float(np.abs(point.x).sum()))):  # coefficients are about 1 over Y
+        return 0.0
+    rows = cuts_at(separations, -np.inf) or list(point.support)
+    return rounding_of(max(row_terms(program, point.x, rows), default=0.0))
+
+
+def lagrangian_bound(relaxation: Relaxation, proposal: Proposal, centre: Array, allowed: float) -> Lower:
+    """What multipliers prove with the help of all cuts; the atoms of an earlier proof are few, and tried first."""
+    program, share = relaxation.program, relaxation.tuning.proof_share * allowed
+    units, known = np.abs(centre) + relaxation.units, relaxation.proof
+    if known:
+        found = prove_lower(program, proposal.support, proposal.rows, centre, units, share, known)
+        if np.isinf(found.radius) and found.value >= objective(program, centre) - allowed:
+            return found
+    return prove_lower(program, proposal.support, proposal.rows, centre, units, share, (*known, *relaxation.held.cuts))

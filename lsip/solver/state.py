@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..model.program import Program
 from ..model.status import Status
-from ..oracles import Work
+from ..oracles import Oracle, Work
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.families import Bounds
 from ..proof.gap import closed
 from ..proof.primal import Broken
-from ..proof.prove import Feasible, Lower
+from ..proof.prove import Feasible, Lower, prove_feasible
 from ..solution.result import Iterate
 
 
@@ -28,6 +30,17 @@ class Proposal:
     leaning: bool = False  # whether the point touches that box
     box: Array | None = None  # (n,), half-widths around x, where the point is known only up to them
     weights: Array | None = None  # of the points that x is a mixture of, where it is one
+    excess: float = -np.inf  # by how much x may violate finite rows that no proof can repair
+
+    def towards(self, other: Proposal, share: float) -> Proposal:
+        """The point that consists of `share` of the other one."""
+        return Proposal((1 - share) * self.x + share * other.x)
+
+    def feasible(
+        self, program: Program, oracles: Sequence[Oracle], known: Bounds | None, seconds: float
+    ) -> Feasible | Broken:
+        """The point, or one next to it, as one that is proven to be feasible."""
+        return prove_feasible(program, self.x, known, seconds=seconds, oracles=oracles)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +63,11 @@ class State:
     violation: Bounds  # proven at the point of the proposal, a family
     relaxed: float = -np.inf  # what the relaxations say of the optimum
     terms: float = 1.0  # the size of the dual objective: sides and bounds, each times its multiplier
-    rounded: float = 0.0  # what margins cost that rounding does not hide, once it is seen that terms of rows cancel
     slater: bool = True  # whether there may be points with room in every constraint
-    content: bool = False  # whether bounds will do, since the gap is out of reach
+    closing: bool = False  # whether only the last proofs are left
     incumbent: Feasible | None = None  # the best point that is proven to be feasible
-    fallback: Feasible | None = None  # a proven one that a retreat led to
-    wider: float = 0.0  # the margin by which cuts are kept in the search for the next one; 0 before the first
+    retreat: Feasible | None = None  # a proven one, combined with a point that has room
+    inner_margin: float = 0.0  # by which cuts are kept in the search for the next incumbent; 0 before the first
     proven: Lower | None = None  # the best lower bound that is proven for all x
     estimate: float = np.inf  # what the violation of the last point probably does not exceed, where nothing is proven
     work: tuple[Work | None, ...] = ()  # what proofs that ended too early would still have taken, a family
@@ -78,20 +90,13 @@ class State:
             self.terms = terms
 
     def allowed(self, value: float) -> float:
-        """What margins and proofs may cost: the gap to reach, or `tol` of the dual's terms where it is out of reach."""
-        reached = max(self.tol * abs(value), self.atol, self.rounded)
-        return max(reached, self.tol * min(self.terms, 1.0)) if self.content else reached
+        """What margins and proofs may cost: the gap to reach, or in the last proofs `tol` of the dual's terms."""
+        reached = max(self.tol * abs(value), self.atol)
+        return max(reached, self.tol * min(self.terms, 1.0)) if self.closing else reached
 
     def closed(self, best: Feasible, lower: Lower) -> bool:
         """Whether these bounds are close enough, for whoever checks them again as well."""
         return closed(lower.value, best.upper, self.tol, self.atol)
-
-    def relent(self) -> bool:
-        """Be content with bounds, where the gap stays open; whether that is news."""
-        if self.content:
-            return False
-        self.content = True
-        return True
 
     def keep_feasible(self, found: Feasible) -> None:
         """Remember a feasible point, if it is the best."""
@@ -106,4 +111,4 @@ class State:
     @property
     def best(self) -> Feasible | None:
         """The best point that is proven to be feasible, wherever it comes from."""
-        return min((b for b in (self.incumbent, self.fallback) if b is not None), key=lambda b: b.upper, default=None)
+        return min((b for b in (self.incumbent, self.retreat) if b is not None), key=lambda b: b.upper, default=None)

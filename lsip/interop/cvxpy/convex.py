@@ -15,12 +15,13 @@ import numpy as np
 from ...deadline import check
 from ...model.status import Status
 from ...proof.certificate import Array
+from ...proof.prove import infeasible
 from ...proof.ray import Ray, prove_ray
 from ...reductions.equilibration import Scaling
 from ...solution.messages import PROBABLY_INFEASIBLE, PROBABLY_UNBOUNDED
 from ...solver.clock import Clock
 from ...solver.options import Options
-from ...solver.relaxation import Relaxation
+from ...solver.relaxation import Relaxation, replace_proposal, separate, violation_bounds
 from ...solver.state import End, Proposal, State
 from ...solver.tuning import Tuning
 from .carrier import Carrier
@@ -86,23 +87,18 @@ class ConvexRelaxation(Relaxation):
         self.answer: ConicAnswer | None = None  # the last one
         self.reach: float | None = None
         self.stretches = 0
-
-    def outline(self) -> tuple[str, str]:
+        self.recession = self._direction
         canonical = self.carrier.canonical
         size = f"{len(canonical.place)} variables, {canonical.rows} canonical rows"
-        return size, f", master {'Clarabel' if self.master is None else f'CVXPY with {self.master.solver}'}"
-
-    def units(self, x: Array) -> Array:
-        return np.abs(x) + np.append(self.interior.units, 1.0)
-
-    def sizes(self, x: Array) -> Array:
-        size = self.interior.units if self.master is None else 1.0
-        return np.abs(x) + np.append(size * np.ones(self.program.n - 1), 1.0)
+        solver = "Clarabel" if self.master is None else f"CVXPY with {self.master.solver}"
+        self.outline = size, f", master {solver}"
 
     # ---- the finite program ---------------------------------------------------------------------------------------
 
-    def relax(self, state: State) -> Proposal | End:
+    def propose(self, state: State) -> Proposal | End:
         """Solve the relaxation; where it has no solution, give it a box, lower the margin, or prove infeasibility."""
+        if state.closing:
+            return self._completed(state)
         for _ in range(self.tuning.margins.most_tried):
             found = self._solve(state.margin)
             if found.status == "optimal":
@@ -127,6 +123,7 @@ class ConvexRelaxation(Relaxation):
 
     def _proposal(self, answer: ConicAnswer) -> Proposal:
         """An answer with its multipliers, those of rows in cones inside of their duals."""
+        self.units = np.append(self.interior.units, 1.0)
         least, pairs = TUNING.faint * answer.cuts.max(initial=0.0), zip(self.held.cuts, answer.cuts, strict=False)
         support = tuple(s.weighing(float(w)) for s, w in pairs if w > least)
         rows = self._rows(answer) if len(answer.rows) else np.zeros(0)
@@ -167,13 +164,14 @@ class ConvexRelaxation(Relaxation):
         deepest = self.interior.deepest()
         if deepest.status == "infeasible" or deepest.depth < 0:
             for proof in (self.interior.contradiction(deepest), deepest):
-                certificate = self.contradiction(self._proposal(proof), state.x)
+                atoms = self._proposal(proof)
+                certificate = infeasible(self.program, atoms.support, atoms.rows, state.x, tuple(self.held.cuts))
                 if certificate is not None:
                     return End(Status.INFEASIBLE, certificate=certificate)
         if deepest.status != "optimal":
             return End(Status.STALLED)
         if deepest.depth < -1e3 * TUNING.shallow:
-            return None if self.farther() else End(Status.UNCERTIFIED, PROBABLY_INFEASIBLE)
+            return None if self.zoom(state, out=True) else End(Status.UNCERTIFIED, PROBABLY_INFEASIBLE)
         if deepest.depth < TUNING.shallow:
             if not state.slater:
                 return End(Status.NO_INTERIOR)
@@ -185,8 +183,8 @@ class ConvexRelaxation(Relaxation):
             state.margin = min(0.5 * state.margin, self.interior.margin_within(0.3 * deepest.depth))
         return None
 
-    def farther(self) -> bool:
-        if self.reach is None or self.stretches >= self.tuning.stretches:
+    def zoom(self, state: State, *, out: bool) -> bool:
+        if not out or self.reach is None or self.stretches >= self.tuning.stretches:
             return False
         self.stretches += 1
         self.reach *= 10
@@ -209,27 +207,27 @@ class ConvexRelaxation(Relaxation):
             self.interior.afford(found, TUNING.inset_share * state.allowed(found.value) * 0.5**state.patience)
             if not moved:
                 break
-        return self.replaced(state, self._proposal(found))
+        return replace_proposal(self, state, self._proposal(found))
 
-    def complete(self, state: State) -> None:
-        """A canonical point and multipliers, where the user's solver has given neither."""
-        if state.begun and self.master is None:
-            return
+    def _completed(self, state: State) -> Proposal | End:
+        """A canonical point and multipliers for the last proofs, where the user's solver has given neither."""
         found = self.interior.solve(state.margin, self.reach)
-        if found.status == "optimal":
-            state.accept(self._proposal(found))
-            state.violation = self.bounds(self.separate(state.proposal, state.margin))
+        if found.status != "optimal":
+            return End(Status.STALLED)
+        state.accept(self._proposal(found))
+        state.violation = violation_bounds(self, separate(self, state.proposal, state.margin))
+        return state.proposal
 
-    def forget(self, state: State) -> None:
+    def drop(self) -> None:
         multipliers = np.zeros(0) if self.answer is None else self.answer.cuts
         idle = multipliers <= 1e-9 * max(float(multipliers.max(initial=0.0)), 1e-300)
         if len(self.held) > 4 * self.program.n + 400 and idle.sum() > 0.5 * len(self.held):
             self.held.keep(np.concatenate([~idle, np.ones(len(self.held) - len(idle), dtype=bool)]))
 
-    def deepest(self, state: State) -> Proposal | None:
-        found = self.interior.deepest()
-        return None if found.status != "optimal" or found.depth <= 0 else Proposal(found.z)
+    def inner_point(self, margin: float = np.inf) -> Proposal | None:
+        found = self.interior.deepest() if margin == np.inf else None
+        return None if found is None or found.status != "optimal" or found.depth <= 0 else Proposal(found.z)
 
-    def direction(self, clock: Clock) -> Ray | Array | None:
+    def _direction(self, clock: Clock) -> Ray | Array | None:
         found = find_ray(self.interior, self.program, self.held.cuts, self.oracles, clock)
         return None if found is None else prove_ray(self.program, found, clock.left()) or found

@@ -15,7 +15,8 @@ from ...model.status import Status
 from ...proof.certificate import Certificate, TrustAssumption
 from ...solution.solution import Solution
 from ...solver.clock import Clock
-from ...solver.driver import Run, drive
+from ...solver.driver import drive
+from ...solver.loop import CutLoop
 from ...solver.method import Exchange, solve
 from ...validation import MOST_AXES, members, shown, title, words
 from .affine import LeafLayout, dense
@@ -210,7 +211,7 @@ class Problem:
             )
             return ConvexRelaxation(carrier, interior, masters[0], chosen)
 
-        solution = drive(Run(carrier.program, chosen, opened, answer=ConvexSolution), verbose)
+        solution = drive(CutLoop(carrier.program, chosen, opened, answer=ConvexSolution), verbose)
         assert isinstance(solution, ConvexSolution)
         self._statistics(JUDGE, solution)
         self.solver_stats = masters[0].stats if masters and masters[0] is not None else self.solver_stats

@@ -1,0 +1,44 @@
+"""The middle of a flat optimal face: where many points are optimal, the simplex jumps between corners; this settles."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..oracles import Separation
+from .certification import attempt
+from .linear_master import LinearMaster
+from .relaxation import Search
+from .state import End
+
+
+class OptimalFaceCentre:
+    """Tries the middle once the objective has stopped moving; it costs about as much as a few iterations.
+
+    Parameters
+    ----------
+    held
+        The finite program, whose optimal face it is.
+    still
+        The share of the gap to reach: an objective that moves by less has stopped moving.
+    eager, every
+        So often the middle is tried in every such iteration, and then once in so many: what has not led to the end by
+        then will seldom do so soon.
+    """
+
+    def __init__(self, held: LinearMaster, still: float = 0.2, eager: int = 10, every: int = 3) -> None:
+        self.held, self.still, self.eager, self.every = held, still, eager, every
+        self.level, self.visited, self.tried = np.inf, 0, 0
+
+    def __call__(self, search: Search, separations: list[Separation]) -> End | None:
+        state, value = search.state, search.state.proposal.value
+        if abs(value - self.level) > self.still * state.allowed(value):
+            self.level, self.visited = value, 0
+            return None
+        self.visited += 1
+        if self.tried >= self.eager and (self.visited - 1) % self.every:
+            return None
+        self.tried += 1
+        z = self.held.master.centre(state.margin) if state.proposal.bounded else None
+        return None if z is None else attempt(search, replace(state.proposal, x=self.held.x(z)))
