@@ -18,7 +18,6 @@ import random
 import time
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -55,7 +54,7 @@ def _linear(kind: str, name: str, seed: int) -> Iterator[dict[str, Any]]:
     from .harness.soundness.judge import judge
 
     model = generate(name, seed)
-    liar = LyingMaster(seed, _share(name, seed), honest=_honest(kind))
+    liar = LyingMaster(seed, _share(name, seed), honest="cvxpy:CLARABEL" if kind == "cvxpy" else kind)
     answer = ask(model, LIMIT, lambda given, seconds: solve(given, seconds, master=liar))
     yield {"status": answer.status, "certified": answer.certified, "lies": len(liar.told), "told": liar.told[-3:]}
     verdict = judge(model, answer, seed)
@@ -71,25 +70,10 @@ def _share(name: str, seed: int) -> float:
     return random.Random(f"{name} {seed}").choice(SHARES)
 
 
-def _honest(kind: str) -> Any:
-    """What opens the master of which answers are spoilt."""
-    if kind == "cvxpy":
-        from lsip.masters.cvxpy import open_cvxpy
-
-        return partial(open_cvxpy, solver="CLARABEL")
-    if kind == "gurobi":
-        from lsip.masters.gurobi import open_gurobi
-
-        return open_gurobi
-    from lsip.masters.highs import HighsMaster
-
-    return HighsMaster
-
-
 def _whole(kind: str, name: str, seed: int) -> Iterator[dict[str, Any]]:
     """A model whose optimum is known, with a branch and bound or a cone solver that lies."""
-    from lsip.masters.clarabel import ConeProgram
-    from lsip.masters.highs_integer import HighsIntegerMaster
+    from lsip.masters.clarabel import ClarabelProgram
+    from lsip.masters.highs import HighsProgram
     from lsip.proof.certificate import TreeAssumption
 
     from .harness.lies import Liar, lying
@@ -97,7 +81,7 @@ def _whole(kind: str, name: str, seed: int) -> Iterator[dict[str, Any]]:
 
     model = draw(kind, seed)
     liar = Liar(seed, _share(name, seed))
-    with lying(liar, HighsIntegerMaster, ConeProgram):
+    with lying(liar, HighsProgram, ClarabelProgram):
         answer = model.problem.solve(method=model.method, verbose=False, time_limit=LIMIT)
     status = answer.status.name
     yield {"status": status, "certified": answer.certified, "lies": len(liar.told), "told": liar.told[-3:]}

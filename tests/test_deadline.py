@@ -13,7 +13,7 @@ from scipy import sparse
 import lsip
 from lsip import deadline
 from lsip.masters import MasterError, open_master
-from lsip.masters.highs import HighsMaster, new_highs, run
+from lsip.masters.highs import new_highs, run
 from lsip.oracles import BranchAndBound, Grid
 from lsip.proof.linear_algebra import solve as enclosed_solve
 from lsip.solver import method, relaxation
@@ -100,7 +100,7 @@ def test_a_master_that_is_out_of_time_says_so_and_can_go_on(name: str) -> None:
 
 def test_highs_stops_in_the_middle_and_goes_on_later() -> None:
     lp, rows, rhs = dense_lp(400, 1200)
-    master = HighsMaster(*lp)
+    master = open_master("highs")(*lp)
     master.add(rows, rhs)
     began = time.perf_counter()
     with deadline.within(0.05), pytest.raises(lsip.OutOfTime):

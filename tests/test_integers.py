@@ -12,7 +12,9 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 import lsip
-from lsip.masters.registry import open_integer_master
+from lsip.masters.base import FiniteProgram
+from lsip.masters.checked import open_program
+from lsip.masters.registry import integer_backend
 from lsip.proof.certificate import Support, TreeAssumption
 from lsip.solver.forcing import forced
 from lsip.solver.tuning import IntegerTuning
@@ -431,17 +433,20 @@ def test_what_a_branch_and_bound_says(master):
         pytest.importorskip("gurobipy")
     nothing = sparse.csr_matrix((0, 2))
     whole, none = np.array([True, False]), np.zeros(0)
-    opened = open_integer_master(master)
-    tree = opened(np.array([-1.0, -1.0]), np.zeros(2), np.array([9.0, 1.0]), whole, nothing, none, none)
+
+    def opened(c, upper):
+        program = FiniteProgram(np.array(c), np.zeros(2), np.array(upper), nothing, none, none, whole)
+        return open_program(integer_backend(master), program, 1e-8)
+
+    tree = opened([-1.0, -1.0], [9.0, 1.0])
     tree.add(np.array([[2.0, 2.0]]), np.array([7.5]))
-    found = tree.solve(0.0)
+    found = tree.solve(gap=0.0)
     assert found.status == "optimal"
     assert found.bound == pytest.approx(-3.75)
     assert found.x == pytest.approx([3, 0.75])
     tree.add(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([0.9, -0.1]))
-    assert tree.solve(0.0, start=found.x).status == "infeasible"
-    free = opened(np.array([-1.0, 0.0]), np.zeros(2), np.full(2, np.inf), whole, nothing, none, none)
-    assert free.solve(0.0).status == "unbounded"
+    assert tree.solve(gap=0.0, start=found.x).status == "infeasible"
+    assert opened([-1.0, 0.0], [np.inf, np.inf]).solve(gap=0.0).status == "unbounded"
 
 
 def test_rows_without_room_force_variables_to_zero():

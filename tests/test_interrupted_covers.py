@@ -14,7 +14,8 @@ import pytest
 
 import lsip
 from lsip.expressions.tape import Tape
-from lsip.masters.highs import HighsMaster
+from lsip.masters.elastic import ElasticMaster
+from lsip.masters.highs import HighsProgram
 from lsip.model.families import FamilyViolation
 from lsip.oracles import BranchAndBound, Memory
 from lsip.oracles.cover import Cover
@@ -68,7 +69,12 @@ def interrupted(codes: set[CodeType], moment: int, event: str = "line") -> Itera
 
 REFINE = {Cover.refine.__code__, getattr(Cover, "_replace", Cover.refine).__code__}
 KEEP = {f.__code__ for f in vars(Memory).values() if hasattr(f, "__code__")} | {BranchAndBound.maximise.__code__}
-MASTER = {f.__code__ for kind in (HighsMaster, LinearMaster) for f in vars(kind).values() if hasattr(f, "__code__")}
+MASTER = {
+    f.__code__
+    for kind in (HighsProgram, ElasticMaster, LinearMaster)
+    for f in vars(kind).values()
+    if hasattr(f, "__code__")
+}
 
 
 def bound(program: lsip.Program, name: str) -> float:

@@ -21,7 +21,7 @@ from lsip.kernel import native
 from lsip.lifetime import Remembered, departing
 
 LOSES = {"__del__", "WeakKeyDictionary", "WeakValueDictionary", "WeakSet", "finalize"}
-GIVES_BACK = {"lsip/masters/gurobi.py", "lsip/masters/gurobi_integer.py"}  # licences, at once
+GIVES_BACK = {"lsip/masters/gurobi.py"}  # licences, at once
 
 
 class Thing:

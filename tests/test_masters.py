@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +13,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import lsip
-from lsip.masters import LicenceError, MasterError, open_master
-from lsip.masters.highs import HighsMaster
-from lsip.masters.magnified import magnified
-from lsip.masters.rows import solved_or_infeasible
+from lsip.masters import LicenceError, MasterError, MasterResult, open_master
+from lsip.masters.base import Backend, FiniteProgram, FiniteResult
+from lsip.masters.elastic import ElasticMaster
+from lsip.masters.highs import HighsProgram
+from lsip.masters.refined import Refined
 
 from .extensions import master_checks
 from .extensions.master_checks import LP
@@ -108,9 +110,9 @@ def test_the_default_solvers() -> None:
 @some_settings
 @given(seed=st.integers(0, 10**6), margin=st.sampled_from([0.0, 0.1]))
 def test_a_magnified_master_means_the_same(seed: int, margin: float) -> None:
-    lp = LP(seed)
+    lp, highs = LP(seed), open_master("highs")
     arguments = lp.c, lp.lower, lp.upper, lp.A, lp.row_lower, lp.row_upper, TOL
-    plain, large = HighsMaster(*arguments), magnified(HighsMaster, 1024.0)(*arguments)
+    plain, large = highs(*arguments), Refined(*arguments, make=highs, unit=1024.0, cost=1024.0)
     for master in (plain, large):
         master.add(lp.cuts, lp.rhs)
     for ask in (lambda m: m.solve(margin), lambda m: m.best_margin(1.0)):
@@ -120,24 +122,47 @@ def test_a_magnified_master_means_the_same(seed: int, margin: float) -> None:
             lp.least((lp.cuts.T @ expected.cut_multipliers) + lp.A.T @ expected.row_multipliers), abs=1e-6
         )
     assert large.solve(margin).objective == pytest.approx(plain.solve(margin).objective, abs=1e-8)
-    assert magnified(HighsMaster, 1.0) is HighsMaster
 
 
-def test_a_contradiction_decides_where_a_solver_fails() -> None:
+def failing(result: FiniteResult | None, always: bool = False) -> Backend:
+    """HiGHS, but the first program that is opened says only that, or fails; `always` all do."""
+    opened: list[HighsProgram] = []
+
+    class Failing(HighsProgram):
+        def solve(self, **options: Any) -> FiniteResult:
+            if self is not opened[0] and not always:
+                return super().solve(**options)
+            if result is None:
+                raise MasterError("no idea")
+            return result
+
+    def open_program(program: FiniteProgram, tol: float) -> HighsProgram:
+        opened.append(Failing(program, tol))
+        return opened[-1]
+
+    return Backend("failing", open_program)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.75])  # of which only the second contradicts z <= 0.5 in [0, 1]
+def test_a_contradiction_decides_where_a_solver_fails(margin: float) -> None:
     """GLPK through Pyomo says `other` of an infeasible LP; an interior point may say nothing at all."""
 
-    def fail() -> None:
-        raise MasterError("no idea")
+    def solved(backend: Backend) -> MasterResult:
+        master = ElasticMaster(backend, *one_row())
+        master.add(np.array([[1.0], [-1.0]]), np.array([0.5, 0.5]))
+        return master.solve(margin)
 
-    proof = 0.5, np.ones(2), np.zeros(1)
-    result = solved_or_infeasible(fail, lambda: proof, (3, 2, 1))
-    assert result.status == "infeasible"
-    assert np.array_equal(result.cut_multipliers, [1, 1])
-    with pytest.raises(MasterError, match="no idea"):  # feasible after all
-        solved_or_infeasible(fail, lambda: (-0.5, np.ones(2), np.zeros(1)), (3, 2, 1))
+    if margin:
+        result = solved(failing(None))
+        assert result.status == "infeasible"
+        assert result.cut_multipliers == pytest.approx([1, 0])
+        assert np.array_equal(solved(failing(FiniteResult("infeasible"))).cut_multipliers, result.cut_multipliers)
+    else:  # feasible after all
+        with pytest.raises(MasterError, match="no idea"):
+            solved(failing(None))
     with pytest.raises(MasterError, match="no idea"):
-        solved_or_infeasible(fail, fail, (3, 2, 1))
-    without = solved_or_infeasible(lambda: None, fail, (3, 2, 1))
+        solved(failing(None, always=True))
+    without = solved(failing(FiniteResult("infeasible"), always=True))
     assert without.status == "infeasible"
     assert np.array_equal(without.cut_multipliers, [0, 0])
 

@@ -67,16 +67,18 @@ def interleave(
 @contextmanager
 def phases() -> Iterator[dict[str, float]]:
     """Seconds spent in the parts of a solve: compiling, separation, and the linear programs of the master."""
-    from lsip.masters.highs import HighsMaster
+    from lsip.masters.elastic import ElasticMaster
     from lsip.model.problem import Problem
     from lsip.oracles import BranchAndBound, Multistart
 
     spent = {"compile": 0.0, "separation": 0.0, "master": 0.0}
     master = [
-        name for name, part in vars(HighsMaster).items() if isfunction(part) and (name == "__init__" or name[0] != "_")
+        name
+        for name, part in vars(ElasticMaster).items()
+        if isfunction(part) and (name == "__init__" or name[0] != "_")
     ]
     parts = [("compile", Problem, "compile"), ("separation", BranchAndBound, "maximise")]
-    parts += [("separation", Multistart, "maximise"), *(("master", HighsMaster, name) for name in master)]
+    parts += [("separation", Multistart, "maximise"), *(("master", ElasticMaster, name) for name in master)]
     originals = [(owner, name, vars(owner)[name]) for _, owner, name in parts]
     inside = False
 

@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 
 import lsip
-from lsip.masters import MasterResult
-from lsip.masters.base import IntegerResult
-from lsip.masters.highs import HighsMaster
-from lsip.masters.whole import WholeAnswer
+from lsip.masters import MasterResult, open_master
+from lsip.masters.base import FiniteResult
 
 Lie = Callable[[Any, random.Random], Any]
 
@@ -78,22 +76,19 @@ LIES: dict[str, Lie] = {
     "negative multipliers": lambda result, rng: replace(result, cut_multipliers=-result.cut_multipliers),
     **ERRORS,
 }
-INTEGER_LIES: dict[str, Lie] = {
-    **_numbers("x", "bound"),
+PROGRAM_LIES: dict[str, Lie] = {
+    **_numbers("x", "multipliers", "bound"),
     **{status: _say("status", status) for status in ("optimal", "infeasible", "unbounded", "limit", "numeric")},
     "no point": _say("x", None),
+    "no multipliers": _say("multipliers", None),
+    "negative multipliers": lambda result, rng: replace(
+        result, multipliers=None if result.multipliers is None else -result.multipliers
+    ),
     "other values": lambda result, rng: replace(result, x=None if result.x is None else result.x + rng.choice((-1, 1))),
     "too short": lambda result, rng: replace(result, x=None if result.x is None else result.x[:-1]),
     **ERRORS,
 }
-WHOLE_LIES: dict[str, Lie] = {
-    **_numbers("x", "multipliers"),
-    "no answer": lambda result, rng: None,
-    "no multipliers": lambda result, rng: replace(result, multipliers=0 * result.multipliers),
-    "negative multipliers": lambda result, rng: replace(result, multipliers=-result.multipliers),
-    **ERRORS,
-}
-KINDS: dict[type, dict[str, Lie]] = {MasterResult: LIES, IntegerResult: INTEGER_LIES, WholeAnswer: WHOLE_LIES}
+KINDS: dict[type, dict[str, Lie]] = {MasterResult: LIES, FiniteResult: PROGRAM_LIES}
 
 
 class Liar:
@@ -119,13 +114,13 @@ class Liar:
 
 
 class LyingMaster(Liar):
-    """Opens an honest master, HiGHS unless another is named, and spoils a share of what it says."""
+    """Opens an honest master and spoils a share of what it says."""
 
     __name__ = "LyingMaster"
 
-    def __init__(self, seed: int, share: float, kinds: tuple[str, ...] = (), honest: Any = HighsMaster) -> None:
+    def __init__(self, seed: int, share: float, kinds: tuple[str, ...] = (), honest: str = "highs") -> None:
         super().__init__(seed, share, kinds)
-        self.honest = honest
+        self.honest = open_master(honest)
 
     def __call__(
         self, c: Any, lower: Any, upper: Any, A: Any, row_lower: Any, row_upper: Any, tol: float, /

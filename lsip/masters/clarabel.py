@@ -1,8 +1,7 @@
-"""A program with second-order cones, solved as a whole by Clarabel, which comes with CVXPY."""
+"""Programs with second-order cones, solved by Clarabel, which comes with CVXPY."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -12,97 +11,71 @@ from scipy import sparse
 
 from ..deadline import check, left
 from ..errors import MissingExtraError, OutOfTime
-from .base import Array
-from .tuning import MASTERS
-from .whole import WholeAnswer
+from .base import Backend, Capabilities, FiniteProgram, FiniteResult, MasterError
+from .written import Sides, WrittenProgram, optimal
 
 Rows = NDArray[np.intp]
 
 
-class ConeProgram:
-    """Minimise c x where row_lower <= A x <= row_upper, lower <= x <= upper, and some slacks are in second-order cones.
+class ClarabelProgram(WrittenProgram):
+    """A cone program that Clarabel is given anew; its matrix is written once, as finite sides stay finite."""
 
-    Parameters
-    ----------
-    lower, upper, A
-        What stays: bounds of variables, and the rows.
-    cones
-        The rows of each cone: row_upper - A x = (t, u) with t >= |u|.
-    tol
-        The gap that is to be reached, relative to the value.
-    """
-
-    def __init__(
-        self, lower: Array, upper: Array, A: sparse.csr_array, cones: Sequence[NDArray[np.intp]], tol: float
-    ) -> None:
+    def __init__(self, program: FiniteProgram, tol: float) -> None:
+        super().__init__(program, tol)
         self.clarabel = _package()
-        self.lower, self.upper, self.A, self.cones, self.tol = lower, upper, sparse.csr_array(A), cones, tol
-        self.curved = np.zeros(A.shape[0], dtype=bool)
-        self.curved[np.concatenate([np.zeros(0, dtype=np.intp), *cones])] = True
-        self._form: tuple[Any, list[Any], tuple[Rows, Rows, Rows], Rows] | None = None  # as Clarabel has it
+        self._form, self._matrix = self._written(program), program.A
 
-    def solve(self, c: Array, row_lower: Array, row_upper: Array) -> WholeAnswer | None:
-        """The solution for these costs and sides, as finite and as equal as those before; None without one."""
+    def solve(self, **options: object) -> FiniteResult:
         check("cone program")
-        if self._form is None:
-            self._form = self._written(row_lower, row_upper)
-        matrix, kinds, (equal, above, below), order = self._form
-        high, low = np.isfinite(self.upper), np.isfinite(self.lower)
-        sides = [row_upper[equal], row_upper[above], -row_lower[below], self.upper[high], -self.lower[low]]
-        right = np.concatenate([*sides, row_upper[order]])
-        nothing = sparse.csc_matrix((len(c), len(c)))
-        found = self.clarabel.DefaultSolver(nothing, c, matrix, right, kinds, self._settings()).solve()
-        if str(found.status) == "MaxTime":
+        program = self.program
+        if self._matrix is not program.A:
+            self._form, self._matrix = self._written(program), program.A
+        matrix, kinds, sides, straight, curved = self._form
+        rows = sides.split(program.row_lower[straight], program.row_upper[straight])
+        high, low = np.isfinite(program.upper), np.isfinite(program.lower)
+        right = np.concatenate([*rows, program.upper[high], -program.lower[low], program.row_upper[curved]])
+        nothing = sparse.csc_matrix((len(program.c), len(program.c)))
+        found = self.clarabel.DefaultSolver(nothing, program.c, matrix, right, kinds, self._settings()).solve()
+        status = str(found.status)
+        if status == "MaxTime":
             raise OutOfTime("Clarabel ran out of time.")
-        if str(found.status) not in ("Solved", "AlmostSolved"):
-            return None
-        z, multipliers = np.array(found.z), np.zeros(self.A.shape[0])
-        ends = np.cumsum([len(equal), len(above), len(below)])
-        multipliers[equal], multipliers[above] = z[: ends[0]], z[ends[0] : ends[1]]
-        multipliers[below] -= z[ends[1] : ends[2]]
-        multipliers[order] = z[len(z) - len(order) :]
-        return WholeAnswer(np.array(found.x), multipliers)
+        if status.endswith("Infeasible"):
+            return FiniteResult("unbounded" if "Dual" in status else "infeasible")
+        if status not in ("Solved", "AlmostSolved"):
+            raise MasterError(f"Clarabel stopped with {status} on a cone program.")
+        z, multipliers = np.array(found.z), np.zeros(len(program.row_upper))
+        multipliers[straight] = sides.multipliers(*np.split(z, np.cumsum([len(side) for side in rows]))[:2])
+        multipliers[curved] = z[len(z) - len(curved) :]
+        return optimal(program, np.array(found.x), multipliers)
 
-    def _written(self, row_lower: Array, row_upper: Array) -> tuple[Any, list[Any], tuple[Rows, Rows, Rows], Rows]:
-        """The matrix, its cones, the rows that are equalities, have an upper and have a lower side, and those in cones.
+    def _written(self, program: FiniteProgram) -> tuple[Any, list[Any], Sides, Rows, Rows]:
+        """The matrix, its cones, the rows that are in none of them, split, and which are in none and in one.
 
         All rows are upper sides there: first those of equalities, then inequalities, then bounds, then cones.
         """
-        same = ~self.curved & (row_lower == row_upper)
-        equal = np.flatnonzero(same)
-        above, below = (np.flatnonzero(~self.curved & ~same & np.isfinite(side)) for side in (row_upper, row_lower))
-        high, low = np.flatnonzero(np.isfinite(self.upper)), np.flatnonzero(np.isfinite(self.lower))
-        order = np.concatenate([np.zeros(0, dtype=np.intp), *self.cones])
-        A, chosen = self.A, np.concatenate([equal, above, below, order])
-        bounds = len(high) + len(low)
-        head = len(chosen) - len(order)
-        # One pass over the entries: where each row of A goes, and with which sign.
-        counts = np.diff(A.indptr)[chosen]
-        entry = np.repeat(A.indptr[:-1][chosen] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-        place = np.concatenate([np.arange(head), np.arange(head + bounds, head + bounds + len(order))])
-        sign = np.ones(len(chosen))
-        sign[len(equal) + len(above) : head] = -1.0
-        data = [A.data[entry] * np.repeat(sign, counts), np.ones(len(high)), -np.ones(len(low))]
-        row = [np.repeat(place, counts), np.arange(head, head + bounds)]
-        column = [A.indices[entry], high, low]
-        matrix = sparse.csc_matrix(
-            (np.concatenate(data), (np.concatenate(row), np.concatenate(column))),
-            shape=(len(chosen) + bounds, A.shape[1]),
-        )
-        kinds = [self.clarabel.ZeroConeT(len(equal)), self.clarabel.NonnegativeConeT(head - len(equal) + bounds)]
-        kinds += [self.clarabel.SecondOrderConeT(len(rows)) for rows in self.cones]
-        return matrix, kinds, (equal, above, below), order
+        curved = np.concatenate([np.zeros(0, dtype=np.intp), *program.cones])
+        straight = np.setdiff1d(np.arange(len(program.row_upper)), curved)
+        sides = Sides.of(program.A[straight], program.row_lower[straight], program.row_upper[straight])
+        unit = sparse.eye_array(len(program.c), format="csr")
+        bounds = [unit[np.isfinite(program.upper)], -unit[np.isfinite(program.lower)]]
+        matrix = sparse.vstack([sides.equal, sides.upper, *bounds, program.A[curved]], format="csc")
+        equal, count = len(sides.value), matrix.shape[0] - len(curved)
+        kinds = [self.clarabel.ZeroConeT(equal), self.clarabel.NonnegativeConeT(count - equal)]
+        kinds += [self.clarabel.SecondOrderConeT(len(rows)) for rows in program.cones]
+        return matrix, kinds, sides, straight, curved
 
     def _settings(self) -> Any:
         settings = self.clarabel.DefaultSettings()
         settings.verbose = False
         settings.max_threads = 1
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = max(
-            MASTERS.cone_share * self.tol, MASTERS.cone_accuracy
-        )
+        # A small share of the gap, but no more than what interior-point methods can reach.
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = max(1e-3 * self.tol, 1e-11)
         if left() < np.inf:
-            settings.time_limit = max(left(), MASTERS.least_seconds)
+            settings.time_limit = max(left(), 0.01)  # zero would be no limit
         return settings
+
+
+CLARABEL = Backend("Clarabel", ClarabelProgram, Capabilities(cones=True))
 
 
 def available() -> bool:

@@ -7,27 +7,23 @@ rows to about 1e-9 and multipliers that are nowhere quite zero; those that are o
 from __future__ import annotations
 
 import warnings
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from ..deadline import check, left
 from ..errors import ModelError
-from .base import Array, Master, MasterError, MasterResult, Matrix
-from .magnified import magnified
-from .rows import Cuts, Sides, contradiction, solved_or_infeasible
-from .tuning import MASTERS
+from .base import Array, Backend, Capabilities, FiniteProgram, FiniteResult, MasterError
+from .highs import accurate
+from .written import Sides, WrittenProgram, optimal
 
 if TYPE_CHECKING:
     import cvxpy
 
-DEFAULT = "HIGHS"  # a simplex solver, and installed wherever lsip is
-INTERIOR = "CLARABEL"  # an interior-point solver that comes with CVXPY
-# How much solvers have to be magnified: those that can be as accurate as they are asked to be, not at all.
-UNITS = {**dict.fromkeys(("HIGHS", "SCIPY", "CLARABEL", "OSQP", "SCS", "ECOS"), 1.0), "GUROBI": MASTERS.gurobi_unit}
+INTERIOR = ("CLARABEL", "ECOS")  # solvers whose solutions are in the middle of the optimal face
+# The accuracy that can be asked for; solvers that are not named keep their defaults.
+ACCURACY = {**dict.fromkeys(("HIGHS", "SCIPY", "CLARABEL", "OSQP", "SCS", "ECOS"), 1e-10), "GUROBI": 1e-9}
 # Where a solver is told how many seconds it has: the group of its options, if they have one, and the name.
 TIMED = {
     "HIGHS": ("highs_options", "time_limit"),
@@ -39,122 +35,46 @@ TIMED = {
 }
 
 
-def open_cvxpy(
-    c: Array,
-    lower: Array,
-    upper: Array,
-    A: sparse.csr_matrix,
-    row_lower: Array,
-    row_upper: Array,
-    tol: float,
-    *,
-    solver: str = DEFAULT,
-) -> Master:
-    """A master by that solver of CVXPY."""
-    name = _installed(solver)
-    make = magnified(partial(CvxpyMaster, solver=name), UNITS.get(name, MASTERS.usual_unit))
-    return make(c, lower, upper, A, row_lower, row_upper, tol)
-
-
-class CvxpyMaster:
+class CvxpyProgram(WrittenProgram):
     """An LP as arrays; CVXPY hands it to `solver`."""
 
-    def __init__(
-        self,
-        c: Array,
-        lower: Array,
-        upper: Array,
-        A: sparse.csr_matrix,
-        row_lower: Array,
-        row_upper: Array,
-        tol: float,
-        *,
-        solver: str,
-    ) -> None:
-        self.n, self.c, self.tol, self.solver = len(c), c, tol, solver
-        self._box = lower, upper
-        self._sides = Sides.of(A, row_lower, row_upper)
-        self._cuts = Cuts(self.n)
+    def __init__(self, program: FiniteProgram, tol: float, *, solver: str) -> None:
+        super().__init__(program, tol)
+        self.solver = solver
 
-    @property
-    def _sizes(self) -> tuple[int, int, int]:
-        return self.n, self.cuts, len(self._sides.places[0])
-
-    @property
-    def cuts(self) -> int:
-        return len(self._cuts.rhs)
-
-    def add(self, rows: Matrix, rhs: Array) -> None:
-        self._cuts.add(rows, rhs)
-
-    def drop(self, keep: NDArray[np.bool_]) -> None:
-        self._cuts.drop(keep)
-
-    def solve(self, margin: float) -> MasterResult:
-        return self._solve(margin, elastic=False)
-
-    def best_margin(self, most: float) -> MasterResult:
-        return self._solve(most, elastic=True)
-
-    def centre(self, margin: float) -> Array | None:
-        """The interior-point solution, which CVXPY never moves to a corner; None if `solve` gave that already."""
-        if self.solver == INTERIOR:
-            return None
-        try:
-            result = self._run(_installed(INTERIOR), margin, elastic=False)
-        except (MasterError, ModelError):
-            return None
-        return None if result is None else result.z
-
-    def _solve(self, margin: float, elastic: bool) -> MasterResult:
-        return solved_or_infeasible(
-            lambda: self._run(self.solver, margin, elastic), lambda: self._prove(margin, elastic), self._sizes
-        )
-
-    def _run(self, solver: str, margin: float, elastic: bool) -> MasterResult | None:
-        """Minimise c z with the slack s = -margin, or s >= -margin itself; None if that is infeasible."""
-        cp = _cvxpy()
-        z, cuts = cp.Variable(self.n, bounds=list(self._box)), self._cuts
-        s: Any = cp.Variable(bounds=[-margin, None]) if elastic else -margin
+    def solve(self, **options: object) -> FiniteResult:
+        cp, program = _cvxpy(), self.program
+        # Interior-point methods need room: what is fixed is no variable.
+        free = program.lower < program.upper
+        free[:1] |= not free.any()
+        sides = Sides.of(program.A, program.row_lower, program.row_upper)
+        x = np.where(free, 0.0, program.lower)
+        z = cp.Variable(int(free.sum()), bounds=[program.lower[free], program.upper[free]])
         parts = (
-            (self._sides.equal @ z == self._sides.value) if len(self._sides.value) else None,
-            (self._sides.upper @ z <= self._sides.right) if len(self._sides.right) else None,
-            (cuts.rows @ z - s / cuts.scale <= cuts.rhs) if self.cuts else None,
+            (sides.equal[:, free] @ z == sides.value - sides.equal @ x) if len(sides.value) else None,
+            (sides.upper[:, free] @ z <= sides.right - sides.upper @ x) if len(sides.right) else None,
         )
-        problem = cp.Problem(cp.Minimize(s if elastic else self.c @ z), [p for p in parts if p is not None])
-        status = _solve(problem, solver, self.tol)
+        problem = cp.Problem(cp.Minimize(program.c[free] @ z), [part for part in parts if part is not None])
+        status = _solve(problem, self.solver, self.tol)
         if status.startswith("infeasible"):
-            return None
+            return FiniteResult("infeasible")
         if not status.startswith("optimal") or z.value is None:
-            raise MasterError(f"{solver}, called by CVXPY, stopped with '{status}' on a bounded LP.")
-        duals = [np.zeros(0) if p is None else np.ravel(p.dual_value) for p in parts]
-        result = self._read(np.clip(z.value, *self._box), float(s.value) if elastic else -margin, duals, elastic)
-        if status != "optimal" and self._residual(result) > MASTERS.close:
-            raise MasterError(f"{solver}, called by CVXPY, found only an inaccurate solution of a bounded LP.")
-        return result
+            raise MasterError(f"{self.solver}, called by CVXPY, stopped with '{status}' on a bounded LP.")
+        x[free] = np.clip(z.value, program.lower[free], program.upper[free])
+        off, room = sides.equal @ x - sides.value, sides.right - sides.upper @ x
+        if status != "optimal" and max(np.abs(off).max(initial=0.0), -room.min(initial=0.0)) > 1e-7:
+            raise MasterError(f"{self.solver}, called by CVXPY, found only an inaccurate solution of a bounded LP.")
+        equal, upper = (np.zeros(0) if part is None else np.ravel(part.dual_value) for part in parts)
+        return optimal(program, x, sides.multipliers(equal, _clean(upper, room)))
 
-    def _read(self, z: Array, slack: float, duals: list[Array], elastic: bool) -> MasterResult:
-        """A result from a point and from the multipliers of the equalities, of the upper sides and of the cuts."""
-        sides, cuts = self._sides, self._cuts
-        equal, upper, cut = duals
-        upper = _clean(upper, sides.right - sides.upper @ z)
-        cut = _clean(cut, cuts.rhs + slack / cuts.scale - cuts.rows @ z)
-        reduced = (0.0 if elastic else self.c) + cuts.rows.T @ cut + sides.equal.T @ equal + sides.upper.T @ upper
-        row = sides.multipliers(equal, upper)
-        return MasterResult("optimal", z, slack, float(self.c @ z), cut / cuts.scale, row, reduced)
+    def centre(self) -> Array | None:
+        return None if self.solver in INTERIOR else super().centre()
 
-    def _residual(self, result: MasterResult) -> float:
-        """How far a point is from satisfying all rows."""
-        z, sides, cuts = result.z, self._sides, self._cuts
-        over = cuts.rows @ z - result.slack / cuts.scale - cuts.rhs
-        parts = (np.abs(sides.equal @ z - sides.value), sides.upper @ z - sides.right, over)
-        return max(float(p.max(initial=0.0)) for p in parts)
 
-    def _prove(self, margin: float, elastic: bool) -> tuple[float, Array, Array]:
-        cuts = Cuts(self.n) if elastic else self._cuts  # elastic cuts have no part in a contradiction
-        make = partial(CvxpyMaster, solver=self.solver)
-        slack, cut, row = contradiction(make, self._box, self._sides, cuts, margin, self.tol)
-        return slack, np.zeros(self.cuts) if elastic else cut, row
+def backend(solver: str = "HIGHS") -> Backend:
+    """A solver of CVXPY; by default a simplex solver that is installed wherever lsip is."""
+    name = _installed(solver)
+    return Backend(f"cvxpy:{name}", partial(CvxpyProgram, solver=name), Capabilities(accuracy=ACCURACY.get(name, 1e-7)))
 
 
 def _cvxpy() -> Any:
@@ -200,7 +120,7 @@ def timed(solver: str, settings: dict[str, Any]) -> dict[str, Any]:
     if seconds == np.inf or solver not in TIMED:
         return settings
     group, name = TIMED[solver]
-    limit = {name: max(seconds, MASTERS.least_seconds)}
+    limit = {name: max(seconds, 0.01)}
     return settings | ({group: settings.get(group, {}) | limit} if group else limit)
 
 
@@ -208,11 +128,9 @@ def _settings(solver: str, tol: float) -> tuple[dict[str, Any], ...]:
     """Options in a solver's own words, to be tried in turn, for what a relative gap of `tol` needs."""
     accuracy = float(np.clip(tol * 1e-3, 1e-11, 1e-9))
     simplex = dict.fromkeys(("primal_feasibility_tolerance", "dual_feasibility_tolerance"), max(accuracy, 1e-10))
-    highs = {"threads": 1, "presolve": "off", "solver": "simplex", "small_matrix_value": MASTERS.least_coefficient}
     interior = {**dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), accuracy), "max_threads": 1}
     known: dict[str, tuple[dict[str, Any], ...]] = {
-        # One thread everywhere: HiGHS has one pool of them a process, and refuses to run beside another size.
-        "HIGHS": ({"highs_options": {**highs, **simplex}},),
+        "HIGHS": ({"highs_options": {"presolve": "off", "solver": "simplex", **accurate(tol)}},),
         "SCIPY": ({"scipy_options": simplex},),
         # Rows are scaled already: scaling them again costs several digits, and so do long steps on nearly equal rows.
         "CLARABEL": (
@@ -228,6 +146,7 @@ def _settings(solver: str, tol: float) -> tuple[dict[str, Any], ...]:
     return known.get(solver, ({},))
 
 
+@cache
 def _installed(solver: str) -> str:
     """The solver as CVXPY spells it, if it is there."""
     there = _cvxpy().installed_solvers()

@@ -1,4 +1,4 @@
-"""The default master: HiGHS, kept alive and warm-started by the dual simplex."""
+"""The default back end: HiGHS, kept alive and warm-started by the dual simplex; its branch and bound for integers."""
 
 from __future__ import annotations
 
@@ -6,200 +6,201 @@ from typing import Any
 
 import highspy
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ..deadline import beat, check, left, watching
 from ..errors import OutOfTime
-from .base import Array, MasterError, MasterResult, Matrix, is_sparse
-from .tuning import MASTERS
+from .base import Array, Backend, Bools, Capabilities, FiniteProgram, FiniteResult, MasterError, Matrix, Pair, is_sparse
 
-_GOOD, _LATE = highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit
-_BAD = (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible)
-
+_STATUS = highspy.HighsModelStatus
+_ENDS = {
+    _STATUS.kOptimal: "optimal",
+    _STATUS.kInfeasible: "infeasible",
+    _STATUS.kUnboundedOrInfeasible: "infeasible",  # programs without bounds are rare here
+    _STATUS.kUnbounded: "unbounded",
+}
+_TREE_ENDS = {
+    **_ENDS,
+    _STATUS.kUnboundedOrInfeasible: "unbounded",
+    _STATUS.kTimeLimit: "limit",
+    _STATUS.kSolutionLimit: "limit",  # of nodes
+}
 _USUAL: dict[str, Any] = {"presolve": "off", "solver": "simplex", "simplex_strategy": 1}
+_INTERIOR: dict[str, Any] = {"presolve": "on", "solver": "ipm"}
+_TREE: dict[str, Any] = {
+    "presolve": "choose",
+    "solver": "choose",
+    "mip_abs_gap": 0.0,
+    # Gurobi takes no less, and the exchange rounds and proves anyway.
+    **dict.fromkeys(("mip_feasibility_tolerance", "primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-9),
+}
 _CENTRAL: dict[str, Any] = {
     "solver": "ipm",
     "run_crossover": "off",
     "ipm_optimality_tolerance": 1e-12,
     "ipm_iteration_limit": 60,
 }
+# When the warm dual simplex is stuck on badly scaled rows: from the beginning; the primal simplex; other methods.
+_OTHERS: tuple[dict[str, Any], ...] = ({}, {"simplex_strategy": 4}, {"presolve": "on"}, {"solver": "ipm"})
 
 
-class HighsMaster:
-    """A live HiGHS model; the last column is the elastic s, the first rows are the finite ones."""
+class HighsProgram:
+    """A live HiGHS model."""
 
-    def __init__(
-        self, c: Array, lower: Array, upper: Array, A: sparse.csr_matrix, row_lower: Array, row_upper: Array, tol: float
-    ) -> None:
-        self.n, self.finite = len(c), A.shape[0]
-        self.c = np.append(c, 0.0)
-        self._highs = new_highs(tol)
-        h = self._highs
+    def __init__(self, program: FiniteProgram, tol: float) -> None:
+        self._highs = h = new_highs(tol)
+        self._integer = program.integer is not None
         lp = highspy.HighsLp()
-        lp.num_col_, lp.num_row_ = self.n + 1, self.finite
-        lp.col_cost_ = self.c
-        lp.col_lower_, lp.col_upper_ = np.append(lower, 0.0), np.append(upper, 0.0)
-        lp.row_lower_, lp.row_upper_ = row_lower, row_upper
+        lp.num_col_, lp.num_row_ = len(program.c), program.A.shape[0]
+        lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.c, program.lower, program.upper
+        lp.row_lower_, lp.row_upper_ = program.row_lower, program.row_upper
         lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = A.indptr, A.indices, A.data
+        lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = _entries(program.A)
+        if program.integer is not None:
+            kinds = highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger
+            lp.integrality_ = [kinds[int(whole)] for whole in program.integer]
+            _set(h, _TREE)
         h.passModel(lp)
-        self._scale = np.zeros(0)  # each cut is divided by its largest coefficient
-        self._elastic = False
-        self._margin = 0.0
+        self._first = program.A.shape[0]  # rows that are never dropped
+        # What HiGHS was told last. An entry is missing while it is being told, so that an interrupt leaves no untruth.
+        self._told: dict[str, tuple[Array, ...]] = {
+            "c": (program.c,),
+            "bounds": (program.lower, program.upper),
+            "sides": (program.row_lower, program.row_upper),
+        }
 
     @property
-    def cuts(self) -> int:
-        return len(self._scale)
+    def program(self) -> FiniteProgram:
+        lp: Any = self._highs.getLp()
+        by_rows = lp.a_matrix_.format_ == highspy.MatrixFormat.kRowwise
+        entries = lp.a_matrix_.value_, lp.a_matrix_.index_, lp.a_matrix_.start_
+        A = (sparse.csr_matrix if by_rows else sparse.csc_matrix)(entries, shape=(lp.num_row_, lp.num_col_))
+        c, lower, upper = (np.array(values) for values in (lp.col_cost_, lp.col_lower_, lp.col_upper_))
+        return FiniteProgram(c, lower, upper, sparse.csr_matrix(A), np.array(lp.row_lower_), np.array(lp.row_upper_))
 
     def add(self, rows: Matrix, rhs: Array) -> None:
-        if is_sparse(rows):
-            self._add_sparse(rows, rhs)
-        else:
-            self._add_dense(rows, rhs)
+        starts, index, values = _entries(rows)
+        count, none = len(rhs), np.full(len(rhs), -highspy.kHighsInf)
+        if count:
+            self._highs.addRows(count, none, rhs, len(values), starts[:-1], index, values)
 
-    def _add_sparse(self, rows: sparse.csr_matrix, rhs: Array) -> None:
-        count = rows.shape[0]
-        if not count:
-            return
-        size = np.zeros(count)
-        filled = np.diff(rows.indptr) > 0
-        if filled.any():
-            size[filled] = np.maximum.reduceat(np.abs(rows.data), rows.indptr[:-1][filled])
-        scale = np.maximum(size, MASTERS.least_divisor)
-        each = np.diff(rows.indptr) + 1
-        starts = np.concatenate([[0], np.cumsum(each)])
-        index = np.empty(starts[-1], dtype=np.int32)
-        value = np.empty(starts[-1])
-        last = starts[1:] - 1
-        body = np.ones(starts[-1], dtype=bool)
-        body[last] = False
-        index[last], value[last] = self.n, -1.0 / scale
-        index[body], value[body] = rows.indices, rows.data / np.repeat(scale, each - 1)
-        lower = np.full(count, -highspy.kHighsInf)
-        self._highs.addRows(count, lower, rhs / scale, len(index), starts[:-1].astype(np.int32), index, value)
-        self._scale = np.concatenate([self._scale, scale])
+    def add_columns(self, c: Array, columns: Array) -> None:
+        """Append nonnegative variables with costs c (k,) and coefficients (rows, k) in all rows."""
+        index = np.arange(len(columns), dtype=np.int32)
+        told = self._told.pop("c", None), self._told.pop("bounds", None)
+        for cost, values in zip(c.tolist(), columns.T, strict=True):
+            self._highs.addCol(cost, 0.0, highspy.kHighsInf, len(index), index, values)
+        new = (c,), (np.zeros(len(c)), np.full(len(c), np.inf))
+        for name, old, more in zip(("c", "bounds"), told, new, strict=True):
+            if old is not None:
+                self._told[name] = tuple(np.concatenate(both) for both in zip(old, more, strict=True))
 
-    def _add_dense(self, rows: Array, rhs: Array) -> None:
-        count, width = len(rows), self.n + 1
-        if not count:
-            return
-        scale = np.maximum(np.abs(rows).max(axis=1), MASTERS.least_divisor)
-        table = np.empty((count, width))
-        table[:, :-1] = rows
-        table[:, -1] = -1.0
-        table /= scale[:, None]
-        starts = np.arange(0, count * width, width, dtype=np.int32)
-        index = np.tile(np.arange(width, dtype=np.int32), count)
-        lower = np.full(count, -highspy.kHighsInf)
-        self._highs.addRows(count, lower, rhs / scale, count * width, starts, index, table.ravel())
-        self._scale = np.concatenate([self._scale, scale])
-
-    def drop(self, keep: NDArray[np.bool_]) -> None:
-        gone = (np.flatnonzero(~keep) + self.finite).astype(np.int32)
+    def drop(self, keep: Bools) -> None:
+        gone = (np.flatnonzero(~keep) + self._first).astype(np.int32)
         if len(gone):
             self._highs.deleteRows(len(gone), gone)
-            self._scale = self._scale[keep]
 
-    def solve(self, margin: float) -> MasterResult:
-        if self._elastic:
-            self._highs.changeColsCost(self.n + 1, np.arange(self.n + 1, dtype=np.int32), self.c)
-        if self._elastic or margin != self._margin:
-            self._elastic = True  # until all is changed, so that an interrupt leaves nothing that looks done
-            self._highs.changeColBounds(self.n, -margin, -margin)
-        self._margin = margin
-        self._elastic = False
-        return self._run()
+    def change(self, c: Array | None = None, bounds: Pair | None = None, sides: Pair | None = None) -> None:
+        """Tell HiGHS what differs from what it knows."""
+        h = self._highs
+        for name, new in (("c", None if c is None else (c,)), ("bounds", bounds), ("sides", sides)):
+            if new is None:
+                continue
+            old = self._told.pop(name, tuple(np.full(len(values), np.nan) for values in new))
+            changed = np.flatnonzero(np.logical_or.reduce([a != b for a, b in zip(old, new, strict=True)]))
+            if name == "c":
+                h.changeColsCost(len(changed), changed.astype(np.int32), new[0][changed])
+            else:  # all at once only since highspy 1.13
+                tell = h.changeColBounds if name == "bounds" else h.changeRowBounds
+                for k in changed.tolist():
+                    tell(k, *(float(values[k]) for values in new))
+            self._told[name] = new
 
-    def centre(self, margin: float) -> Array | None:
+    def solve(
+        self,
+        *,
+        interior: bool = False,
+        once: bool = False,
+        gap: float = 0.0,
+        start: Array | None = None,
+        nodes: int | None = None,
+    ) -> FiniteResult:
+        if self._integer:
+            return self._branch_and_bound(gap, start, nodes)
+        h = self._highs
+        status = run(h, interior, once)
+        if status == "infeasible":
+            ray = h.getDualRay()  # type: ignore[attr-defined]  # which its annotations forget
+            return FiniteResult(status, None, -np.array(ray[2]) if ray[1] else None)
+        if status == "unbounded":
+            return FiniteResult(status)
+        found: Any = h.getSolution()
+        return FiniteResult(status, np.array(found.col_value), -np.array(found.row_dual), np.array(found.col_dual))
+
+    def _branch_and_bound(self, gap: float, start: Array | None, nodes: int | None) -> FiniteResult:
+        h = self._highs
+        _set(h, {"mip_rel_gap": gap, "mip_max_nodes": highspy.kHighsIInf if nodes is None else nodes})
+        if start is not None:
+            first = highspy.HighsSolution()
+            first.col_value = start.tolist()
+            h.setSolution(first)
+        status = timed_run(h, highspy.cb.HighsCallbackType.kCallbackMipInterrupt, "branch and bound")
+        if status not in _TREE_ENDS:
+            raise MasterError(f"HiGHS stopped with '{h.modelStatusToString(status)}' on a mixed-integer program.")
+        info, end = h.getInfo(), _TREE_ENDS[status]
+        found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        x = np.array(h.getSolution().col_value) if found else None
+        return FiniteResult(end, x, bound=np.inf if end == "infeasible" else float(info.mip_dual_bound))
+
+    def centre(self) -> Array | None:
         """An interior-point solution without crossover; the simplex basis is kept for the next solve."""
         h, basis = self._highs, self._highs.getBasis()
-        if self._elastic or margin != self._margin:
-            return None
-        for key, value in _CENTRAL.items():
-            h.setOptionValue(key, value)
+        _set(h, _CENTRAL)
         try:
             status = timed_run(h)
             # Without crossover there is no basis, which HiGHS reports as an unknown status; the point is what counts.
-            z = np.array(h.getSolution().col_value)
+            x = np.array(h.getSolution().col_value)
         finally:
-            for key, value in _USUAL.items():
-                h.setOptionValue(key, value)
+            _set(h, _USUAL)
             h.clearSolver()
             h.setBasis(basis)
-        found = status != _LATE and len(z) == self.n + 1 and np.isfinite(z).all()
-        return z[: self.n] if found else None
-
-    def best_margin(self, most: float) -> MasterResult:
-        cost = np.zeros(self.n + 1)
-        cost[-1] = 1.0
-        self._elastic = True
-        self._highs.changeColsCost(self.n + 1, np.arange(self.n + 1, dtype=np.int32), cost)
-        self._highs.changeColBounds(self.n, -most, highspy.kHighsInf)
-        return self._run()
-
-    def _run(self) -> MasterResult:
-        h = self._highs
-        if not run(h):
-            return self._infeasible()
-        solution: Any = h.getSolution()
-        z = np.array(solution.col_value)
-        dual = np.array(solution.row_dual)
-        return MasterResult(
-            "optimal",
-            z[: self.n],
-            float(z[-1]),
-            float(self.c @ z),
-            np.maximum(-dual[self.finite :] / self._scale, 0.0),
-            -dual[: self.finite],
-            np.array(solution.col_dual)[: self.n],
-        )
-
-    def _infeasible(self) -> MasterResult:
-        """The Farkas multipliers of an infeasible model, if HiGHS has a ray."""
-        ray = self._highs.getDualRay()  # type: ignore[attr-defined]  # which its annotations forget
-        dual = np.zeros(self.finite + self.cuts)
-        if ray[1]:
-            dual = np.array(ray[2])
-        cut = np.maximum(-dual[self.finite :] / self._scale, 0.0)
-        return MasterResult("infeasible", np.zeros(self.n), np.inf, np.inf, cut, -dual[: self.finite], np.zeros(self.n))
+        return x if status != _STATUS.kTimeLimit and len(x) and np.isfinite(x).all() else None
 
 
-def run(h: highspy.Highs) -> bool:
-    """Solve a bounded LP: whether it is feasible. MasterError if HiGHS fails in every way that it knows.
+HIGHS = Backend("highs", HighsProgram, Capabilities(integers=True))
 
-    Raises `OutOfTime` at the deadline, whichever way it was on.
+
+def backend(solver: str = "") -> Backend:
+    """HiGHS."""
+    return HIGHS
+
+
+def run(h: highspy.Highs, interior: bool = False, once: bool = False) -> str:
+    """Solve an LP: "optimal", "infeasible" or "unbounded". MasterError if HiGHS fails in every way that it knows.
+
+    `once` tries no other way. Raises `OutOfTime` at the deadline, whichever way it was on.
     """
-    status = timed_run(h)
-    if status not in (_GOOD, _LATE, *_BAD):
-        status = _otherwise(h)
-    if status in _BAD:
-        return False
-    if status == _LATE:
-        raise OutOfTime("HiGHS ran out of time.")
-    # HiGHS doubts some answers because of one large number; the certificate checks them anyway.
-    info = h.getInfo()
-    close = info.max_primal_infeasibility <= MASTERS.close and info.max_dual_infeasibility <= MASTERS.close
-    if status != _GOOD and not close:
-        raise MasterError(f"HiGHS stopped with '{h.modelStatusToString(status)}' on a bounded LP.")
-    return True
-
-
-def _otherwise(h: highspy.Highs) -> highspy.HighsModelStatus:
-    """A warm start can leave the dual simplex stuck on badly scaled rows: start again, then try other methods."""
-    status = highspy.HighsModelStatus.kNotset
     try:
-        for options in ({}, {"simplex_strategy": 4}, {"presolve": "on"}, {"solver": "ipm"}):
-            for key, value in (_USUAL | options).items():
-                h.setOptionValue(key, value)
+        _set(h, _INTERIOR if interior else {})
+        status = timed_run(h)
+        for options in () if once else _OTHERS:
+            doubtful = status == _STATUS.kUnbounded and not options  # a warm start may say that by mistake
+            if status == _STATUS.kTimeLimit or (status in _ENDS and not doubtful):
+                break
+            _set(h, _USUAL | options)
             h.clearSolver()
             status = timed_run(h)
-            if status in (_GOOD, _LATE, *_BAD):
-                break
     finally:
-        for key, value in _USUAL.items():
-            h.setOptionValue(key, value)
-    return status
+        _set(h, _USUAL)
+    if status == _STATUS.kTimeLimit:
+        raise OutOfTime("HiGHS ran out of time.")
+    if status in _ENDS:
+        return _ENDS[status]
+    # HiGHS doubts some answers because of one large number; the certificate checks them anyway.
+    info = h.getInfo()
+    if not max(info.max_primal_infeasibility, info.max_dual_infeasibility) <= 1e-7:
+        raise MasterError(f"HiGHS stopped with '{h.modelStatusToString(status)}' on a bounded LP.")
+    return "optimal"
 
 
 def timed_run(h: highspy.Highs, kind: Any = None, doing: str = "linear program") -> highspy.HighsModelStatus:
@@ -233,17 +234,36 @@ def _tell(
 
 
 def new_highs(tol: float) -> highspy.Highs:
-    """A silent HiGHS model, to be kept alive, as accurate as a relative gap of `tol` needs."""
+    """A silent HiGHS model, to be kept alive."""
     h = highspy.Highs()  # type: ignore[no-untyped-call]
-    accuracy = float(np.clip(tol * 1e-4, 1e-10, 1e-9))  # margins are a small part of tol, and rows are scaled
-    for key, value in (
-        ("output_flag", False),
-        ("threads", 1),
-        *_USUAL.items(),
-        ("small_matrix_value", MASTERS.least_coefficient),
-        ("ipm_iteration_limit", MASTERS.interior_iterations),
-        ("primal_feasibility_tolerance", accuracy),
-        ("dual_feasibility_tolerance", accuracy),
-    ):
-        h.setOptionValue(key, value)
+    # On badly scaled programs of two variables the interior-point method took more than half a million steps.
+    _set(h, {"output_flag": False, **_USUAL, "ipm_iteration_limit": 500, **accurate(tol)})
     return h
+
+
+def accurate(tol: float) -> dict[str, Any]:
+    """Options that make HiGHS as accurate as a relative gap of `tol` needs.
+
+    Margins are a small part of `tol`, and rows are scaled. One thread everywhere: HiGHS has one pool of threads a
+    process, and refuses to run beside another size.
+    """
+    tolerances = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
+    return {
+        "threads": 1,
+        "small_matrix_value": 1e-12,
+        **dict.fromkeys(tolerances, float(np.clip(tol * 1e-4, 1e-10, 1e-9))),
+    }
+
+
+def _set(h: highspy.Highs, options: dict[str, Any]) -> None:
+    for key, value in options.items():
+        h.setOptionValue(key, value)
+
+
+def _entries(rows: Matrix) -> tuple[Any, Any, Any]:
+    """Where each row begins, and the columns and values of its entries."""
+    if is_sparse(rows):
+        return rows.indptr.astype(np.int32, copy=False), rows.indices.astype(np.int32, copy=False), rows.data
+    count, width = rows.shape
+    starts = np.arange(0, count * width + 1, width, dtype=np.int32)
+    return starts, np.tile(np.arange(width, dtype=np.int32), count), rows.ravel()

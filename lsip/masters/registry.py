@@ -2,62 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import isclass, signature
+from math import ceil, log2
 from typing import Any
 
 from ..errors import MissingExtraError, ModelError
 from ..validation import answer, shown
-from .base import IntegerMaster, IntegerMasterFactory, Master, MasterFactory
-from .checked import Checked, CheckedInteger, observed
+from .base import Backend, Master, MasterFactory
+from .checked import Checked
+from .elastic import ElasticMaster
+from .refined import Refined
 
-
-@dataclass(frozen=True)
-class _Door:
-    """Where a master lives, and what it needs."""
-
-    module: str
-    attribute: str
-    package: str  # what has to be installed, by the extra of the master's name
-    chooses: bool = False  # whether a solver may be named behind a colon
-    integer: tuple[str, str] | None = None  # module and attribute of the master with whole variables, if it has one
-
-
-_MASTERS = {
-    "highs": _Door(
-        "lsip.masters.highs", "HighsMaster", "highspy", integer=("lsip.masters.highs_integer", "HighsIntegerMaster")
-    ),
-    "gurobi": _Door(
-        "lsip.masters.gurobi", "open_gurobi", "gurobipy", integer=("lsip.masters.gurobi_integer", "GurobiIntegerMaster")
-    ),
-    "cvxpy": _Door("lsip.masters.cvxpy", "open_cvxpy", "cvxpy", chooses=True),
-    "pyomo": _Door("lsip.masters.pyomo", "open_pyomo", "pyomo", chooses=True),
-}
-
-
+# The back ends, each in a module of its name, and what has to be installed for them, by the extra of that name.
+_PACKAGES = {"highs": "highspy", "gurobi": "gurobipy", "cvxpy": "cvxpy", "pyomo": "pyomo"}
+_CHOOSE = ("cvxpy", "pyomo")  # which have many solvers, one of which may be named behind a colon
 DATA = ("c", "lower", "upper", "A", "row_lower", "row_upper", "tol")  # what a master is opened with
 
 
 def open_master(master: str | MasterFactory) -> MasterFactory:
     """What opens the finite programs of `master`: a name, as `lsip.Exchange` takes it, or a factory of the user's."""
-    if isinstance(master, str):
-        return _named(master)
-    _check_factory(master)
-    return partial(_opened, master, master_name(master))
+    if not isinstance(master, str):
+        _check_factory(master)
+        return partial(_opened, master, master_name(master))
+    found = backend(master)
+    make = partial(ElasticMaster, found)
+    unit = 2.0 ** max(0, ceil(log2(found.capabilities.accuracy / 1e-10)))  # an exchange needs 1e-10, see `Refined`
+    return make if unit == 1.0 else partial(Refined, make=make, unit=unit, cost=unit)
 
 
-def open_integer_master(master: str | MasterFactory) -> IntegerMasterFactory:
-    """What opens finite programs with whole variables, where `master` has such programs."""
-    door = _MASTERS.get(master) if isinstance(master, str) else None
-    if door is None or door.integer is None:
-        names = " or ".join(f"{name!r}" for name, door in _MASTERS.items() if door.integer)
-        raise ModelError(f"Whole variables need the branch and bound of master={names}; got {master_name(master)!r}.")
-    open_master(master)  # which says what is not installed
-    found: IntegerMasterFactory = getattr(import_module(door.integer[0]), door.integer[1])
-    return partial(_opened_integer, found, master_name(master))
+def integer_backend(master: str | MasterFactory) -> Backend:
+    """The back end of a master, if it has a branch and bound."""
+    found = backend(master) if isinstance(master, str) else None
+    if found is None or not found.capabilities.integers:
+        raise ModelError(
+            f"Whole variables need the branch and bound of master='highs' or 'gurobi'; got {master_name(master)!r}."
+        )
+    return found
 
 
 def master_name(master: str | MasterFactory) -> str:
@@ -68,23 +52,21 @@ def master_name(master: str | MasterFactory) -> str:
     return str(getattr(made, "__name__", type(made).__name__))
 
 
-def _named(name: str) -> MasterFactory:
-    """The master called `name`, or `name:solver` where a master can use many; imported when it is first asked for."""
+def backend(name: str) -> Backend:
+    """The back end called `name`, or `name:solver` where it can use many; imported when it is first asked for."""
     master, colon, solver = name.partition(":")
-    if master not in _MASTERS:
+    if master not in _PACKAGES:
         raise ModelError(
-            f"There is no master called {master!r}; choose from {', '.join(_MASTERS)}, or name a solver of CVXPY or "
+            f"There is no master called {master!r}; choose from {', '.join(_PACKAGES)}, or name a solver of CVXPY or "
             "Pyomo, as in 'cvxpy:CLARABEL' and 'pyomo:glpk'."
         )
-    door = _MASTERS[master]
-    if colon and not (solver and door.chooses):
-        advice = "name a solver behind the colon or leave it out" if door.chooses else f"write {master!r}"
+    if colon and not (solver and master in _CHOOSE):
+        advice = "name a solver behind the colon or leave it out" if master in _CHOOSE else f"write {master!r}"
         raise ModelError(f"There is no master called {name!r}: {advice}.")
-    if find_spec(door.package) is None:
-        raise MissingExtraError(f"The master {master!r} needs {door.package}: pip install 'lsip[{master}]'.")
-    made: Any = getattr(import_module(door.module), door.attribute)
-    factory: MasterFactory = partial(made, solver=solver) if solver else made
-    return partial(_opened, factory, name)
+    if find_spec(_PACKAGES[master]) is None:
+        raise MissingExtraError(f"The master {master!r} needs {_PACKAGES[master]}: pip install 'lsip[{master}]'.")
+    found: Backend = import_module(f"lsip.masters.{master}").backend(*([solver] if solver else []))
+    return replace(found, name=name)
 
 
 def _check_factory(master: Any) -> None:
@@ -105,10 +87,6 @@ def _check_factory(master: Any) -> None:
         raise ModelError(
             f"`master` must be {opens}; {master_name(master)} takes ({', '.join(taken.parameters)})."
         ) from error
-
-
-def _opened_integer(factory: IntegerMasterFactory, name: str, *data: Any) -> IntegerMaster:
-    return CheckedInteger(observed(name, factory, *data), name, len(data[0]))
 
 
 def _opened(factory: MasterFactory, name: str, *data: Any) -> Master:

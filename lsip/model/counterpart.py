@@ -19,6 +19,7 @@ from scipy import sparse
 from ..domains.lifted import Lifted, lifted
 from ..errors import ModelError
 from ..expressions.triplets import moved
+from ..masters.base import FiniteProgram
 from ..oracles.base import Array, Ints
 from .families import RowFamily
 from .program import Program
@@ -35,21 +36,11 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False)
-class FiniteCounterpart:
-    """Minimise c v where row_lower <= A v <= row_upper and lower <= v <= upper; v begins with the variables x.
+class FiniteCounterpart(FiniteProgram):
+    """A finite program whose variables begin with those of the program, and its rows with those of the program."""
 
-    Rows are those of the program, then those of the blocks. Rows in a second-order cone have their slack in it.
-    """
-
-    c: Array
-    lower: Array
-    upper: Array
-    A: sparse.csr_array
-    row_lower: Array
-    row_upper: Array
-    blocks: tuple[Block, ...]
-    finite: int  # rows of the program itself
-    cones: tuple[Ints, ...] = ()  # rows of each second-order cone
+    blocks: tuple[Block, ...] = ()
+    finite: int = 0  # rows of the program itself
 
     def kept_by(self, margin: float | Array, free: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Both sides of the rows, where inequalities that a free variable (n,) has a part in are kept by a margin."""
@@ -207,7 +198,7 @@ class _Table:
             c=np.concatenate([program.c, np.zeros(len(more))]),
             lower=np.concatenate([program.lower, np.where(more > 0, -np.inf, 0.0)]),
             upper=np.concatenate([program.upper, np.full(len(more), np.inf)]),
-            A=sparse.csr_array((value, (i, j)), shape=(self.rows, self.columns)),
+            A=sparse.csr_matrix((value, (i, j)), shape=(self.rows, self.columns)),
             row_lower=np.concatenate([program.row_lower, np.full(self.rows - finite, -np.inf)]),
             row_upper=np.concatenate(self.sides),
             blocks=tuple(self.blocks),

@@ -22,7 +22,7 @@ from ..expressions.graph import Index
 from ..legible import legible_repr, legibly
 from ..masters import MasterError
 from ..masters.base import Matrix
-from ..masters.rows import Sides
+from ..masters.written import Sides
 from ..validation import NO_NUMBERS, axes, is_mapping
 from .compilation import ONCE
 from .families import RowFamily

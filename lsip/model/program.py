@@ -17,7 +17,7 @@ from scipy import sparse
 from ..cones import ConeRows
 from ..errors import ModelError
 from ..legible import legibly
-from ..masters.rows import Sides
+from ..masters.written import Sides
 from ..rounding import check_rounding
 from ..validation import shown
 from .arrays import Pairs, Table, read_arrays

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import highspy
-import numpy as np
-
-from ..errors import OutOfTime
-from ..masters.base import Matrix, is_sparse
-from ..masters.highs import new_highs, timed_run
+from ..masters.base import FiniteProgram, Matrix
+from ..masters.checked import open_program
+from ..masters.highs import HIGHS
 from .certificate import Array
 
 
@@ -18,22 +15,6 @@ def linear_program(
 
     The accuracy is that of a proposal: what comes of it is proven or not, whatever it is.
     """
-    model = highspy.HighsLp()
-    model.num_col_, model.num_row_ = len(c), A.shape[0]
-    model.col_cost_, model.col_lower_, model.col_upper_ = c, lower, upper
-    model.row_lower_, model.row_upper_ = row_lower, row_upper
-    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    if is_sparse(A):
-        start, index, value = A.indptr, A.indices, A.data
-    else:
-        start = np.arange(0, A.size + 1, A.shape[1], dtype=np.int32)
-        index, value = np.tile(np.arange(A.shape[1], dtype=np.int32), A.shape[0]), A.ravel()
-    model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = start, index, value
-    highs = new_highs(accuracy)
-    highs.passModel(model)
-    status = timed_run(highs)
-    if status == highspy.HighsModelStatus.kTimeLimit:
-        raise OutOfTime("HiGHS ran out of time.")
-    if status != highspy.HighsModelStatus.kOptimal:
-        return None
-    return np.array(highs.getSolution().col_value)
+    program = FiniteProgram(c, lower, upper, A, row_lower, row_upper)
+    found = open_program(HIGHS, program, accuracy).optimum(interior=False, once=True)
+    return None if found is None else found[0]

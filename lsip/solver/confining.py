@@ -14,8 +14,9 @@ from scipy import sparse
 
 from ..deadline import check
 from ..expressions.interval import TINY
-from ..masters.checked import CheckedWhole
-from ..masters.whole import WholeProgram
+from ..masters.base import FiniteProgram
+from ..masters.checked import open_program
+from ..masters.highs import HIGHS
 from ..model.counterpart import counterpart
 from ..model.program import Program
 from ..proof.certificate import Array, Support
@@ -82,12 +83,13 @@ class Confining:
         A = sparse.csr_array(sparse.vstack([sparse.csr_array(rows), program.A, program.c[None]], format="csr"))
         upper = np.concatenate([sides, program.row_upper, [best.upper - program.constant]])
         lower = np.concatenate([np.full(len(sides), -np.inf), program.row_lower, [-np.inf]])
-        whole = CheckedWhole(WholeProgram(program.lower, program.upper, A, tol), "HiGHS")
-        found = whole.solve(self.toll, lower, upper)
+        finite = FiniteProgram(self.toll, program.lower, program.upper, A, lower, upper)
+        found = open_program(HIGHS, finite, tol).optimum()
         if found is None:  # nothing holds them
             return None
-        weights, finite, share = np.split(found.multipliers, [len(held), -1])
+        x, multipliers = found
+        weights, of_rows, share = np.split(multipliers, [len(held), -1])
         support = tuple(s.weighing(w) for s, w in zip(held, weights.tolist(), strict=True) if w > 0)
-        value = float(self.toll @ found.x)
-        self._found = Combination(support, program.admissible(finite), value, share=max(float(share[0]), 0.0))
+        value = float(self.toll @ x)
+        self._found = Combination(support, program.admissible(of_rows), value, share=max(float(share[0]), 0.0))
         return self._found

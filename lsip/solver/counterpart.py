@@ -16,9 +16,10 @@ from scipy import sparse
 
 from ..domains.lifted import Lifted, lifted
 from ..expressions.interval import TINY
-from ..masters.checked import CheckedWhole
-from ..masters.clarabel import ConeProgram, available
-from ..masters.whole import WholeProgram
+from ..masters.base import FiniteProgram
+from ..masters.checked import open_program
+from ..masters.clarabel import CLARABEL, available
+from ..masters.highs import HIGHS
 from ..model.counterpart import counterpart, unsuited
 from ..model.division import solvable
 from ..model.program import Compilable, Program
@@ -191,12 +192,8 @@ class CounterpartRelaxation(Relaxation):
         return None
 
     def relax(self, state: State) -> Proposal | End:
-        finite, n, _tuning = self.finite, self.program.n, self.tuning
-        if finite.cones:
-            cones = ConeProgram(finite.lower, finite.upper, finite.A, finite.cones, state.tol)
-            whole = CheckedWhole(cones, "Clarabel")
-        else:
-            whole = CheckedWhole(WholeProgram(finite.lower, finite.upper, finite.A, state.tol), "HiGHS")
+        finite, n = self.finite, self.program.n
+        live = open_program(CLARABEL if finite.cones else HIGHS, finite, state.tol)
         central = finite.central()
         toll, inner = (finite.A.T @ central)[:n], np.flatnonzero(central)
         robust, free = self._robust(), self.program.lower < self.program.upper
@@ -204,18 +201,20 @@ class CounterpartRelaxation(Relaxation):
         for _ in range(TUNING.most_tried):
             # Pushed away from every row a little, the multipliers that balance this are those of the program itself.
             cost = np.concatenate([self.program.c + push * toll, finite.c[n:]])
-            found = whole.solve(cost, *finite.kept_by(state.margin, free))
+            live.change(cost, sides=finite.kept_by(state.margin, free))
+            found = live.optimum()
             if found is None:
                 return self._contradiction(state) or state.proposal
-            x = np.clip(found.x[:n], self.program.lower, self.program.upper)
+            multipliers = found[1]
+            x = np.clip(found[0][:n], self.program.lower, self.program.upper)
             # Half of the push makes up for multipliers that the solver leaves below zero, half is atoms of its own.
             middle, _ = self._atoms(0.5 * push * central)
-            support, rows = self._atoms(found.multipliers + 0.5 * push * central)
+            support, rows = self._atoms(multipliers + 0.5 * push * central)
             support = (*support, *middle)
             point = Proposal(x, self.value(x), support, rows)
             state.terms = abs(point.value)
             allowed = state.allowed(point.value)
-            mass = float(np.abs(found.multipliers[robust]).sum())
+            mass = float(np.abs(multipliers[robust]).sum())
             room = float(central[inner] @ finite.row_upper[inner] - toll @ x)  # at the centres of index sets
             paid, worst = (push * room, state.margin * mass), 0.0
             if paid[0] >= TUNING.calm * allowed and sum(paid) <= TUNING.share * allowed:
@@ -241,13 +240,19 @@ class CounterpartRelaxation(Relaxation):
             (-np.ones(len(robust)), (robust, np.zeros(len(robust), dtype=int))), (len(finite.row_upper), 1)
         )
         A = sparse.hstack([finite.A, one], format="csr")
-        elastic = WholeProgram(np.append(finite.lower, 0.0), np.append(finite.upper, np.inf), A, state.tol, True)
-        cost = np.append(np.zeros(len(finite.c)), 1.0)
-        found = CheckedWhole(elastic, "HiGHS").solve(cost, finite.row_lower, finite.row_upper)
-        if found is None or found.x[-1] <= state.tol:
+        elastic = FiniteProgram(
+            np.append(np.zeros(len(finite.c)), 1.0),
+            np.append(finite.lower, 0.0),
+            np.append(finite.upper, np.inf),
+            A,
+            finite.row_lower,
+            finite.row_upper,
+        )
+        found = open_program(HIGHS, elastic, state.tol).optimum(interior=True)
+        if found is None or found[0][-1] <= state.tol:
             return None
-        x, spare = found.x[: self.program.n], self._atoms(finite.central())[0]
-        for support, rows in (self._simple(found.multipliers), self._atoms(found.multipliers)):
+        x, spare = found[0][: self.program.n], self._atoms(finite.central())[0]
+        for support, rows in (self._simple(found[1]), self._atoms(found[1])):
             certificate = infeasible(self.program, support, rows, x, spare)
             if certificate is not None:
                 return End(Status.INFEASIBLE, certificate=certificate)

@@ -19,7 +19,7 @@ import numpy as np
 from ..deadline import check
 from ..domains import Domain
 from ..errors import ModelError
-from ..masters.columns import ColumnMaster, Combination
+from ..masters.columns import ColumnMaster, Mixture
 from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Separation, is_prover
@@ -110,7 +110,7 @@ class DecomposedRelaxation(Relaxation):
         self._price(np.zeros(len(self.held.b)), 1.0)
         self.add(first_cuts(self.program, self.first))
 
-    def _with_rows(self, state: State, found: Combination) -> Combination | None:
+    def _with_rows(self, state: State, found: Mixture) -> Mixture | None:
         """Add index points while the mixture breaks rows by enough to matter; None if no mixture keeps them."""
         for _ in range(self.mixing.rounds):
             x = self._mix(found.weights)
@@ -140,7 +140,7 @@ class DecomposedRelaxation(Relaxation):
     def sample(self, state: State, point: Proposal) -> list[Separation] | None:
         return None if self._near(state, point.value) else self.seen
 
-    def _proposal(self, found: Combination) -> Proposal:
+    def _proposal(self, found: Mixture) -> Proposal:
         x, box = self._mixture(found.weights)
         support, rows = self.held.measure(self.best)
         return Proposal(x, self.value(x), support, rows, box=box, weights=found.weights)
@@ -212,7 +212,7 @@ class DecomposedRelaxation(Relaxation):
         self.radii = np.concatenate([self.radii, radii])
         self.data += data
 
-    def _price_smoothed(self, found: Combination) -> None:
+    def _price_smoothed(self, found: Mixture) -> None:
         """A new point of X for the master, at multipliers between those of the master and the best so far."""
         keep = self.mixing.smoothing if len(self.best) else 0.0
         for _ in range(4):

@@ -6,52 +6,39 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
-from ..masters.base import IntegerMaster, IntegerResult
-from ..masters.registry import open_integer_master
-from ..masters.whole import WholeProgram
+from ..masters.base import FiniteResult
+from ..masters.checked import CheckedProgram, open_program
+from ..masters.highs import HIGHS
+from ..masters.registry import integer_backend
 from ..model.counterpart import counterpart
 from ..model.program import Program
 from ..proof.certificate import Array, Certificate
 from ..proof.dual import Dual
 from ..proof.prove import Feasible, Lower, optimal, prove_feasible
-from ..proof.scaling import scaling_of
+from .integer_relaxation import IntegerUnits
 from .measure import atoms
 from .options import Options
 
 
 class IntegerCounterpart:
-    """The counterpart of a program; integer variables keep their units, the others and the rows are equilibrated."""
+    """The counterpart of a program, in units for a branch and bound."""
 
     def __init__(self, program: Program, options: Options) -> None:
         self.program, self.options, self.finite = program, options, counterpart(program)
         self.tuning = options.tuning.integers
         self._last: Array | None = None  # the point that a branch and bound begins with
-        more = len(self.finite.c) - program.n
-        self.columns = np.append(np.where(program.integer, 1.0, scaling_of(program).columns), np.ones(more))
-        A = self.finite.A @ sparse.diags_array(self.columns)
-        largest = abs(A).max(axis=1).toarray().ravel()
-        self.rows = 1.0 / np.where(largest > 0, largest, 1.0)
-        self.A = sparse.csr_array(sparse.diags_array(self.rows) @ A)
-        cost = np.abs(self.finite.c * self.columns)
-        self.objective = 2.0 ** -np.round(np.log2(cost.max())) if cost.any() else 1.0
-        self.c = self.objective * self.finite.c * self.columns
+        self.units = IntegerUnits(program, self.finite)
 
     @cached_property
-    def _master(self) -> IntegerMaster:
-        finite, d, n = self.finite, self.columns, self.program.n
-        integer = np.append(self.program.integer, np.zeros(len(d) - n, dtype=bool))
-        sides = self.rows * finite.row_lower, self.rows * finite.row_upper
-        made = open_integer_master(self.options.master)
-        return made(self.c, finite.lower / d, finite.upper / d, integer, sparse.csr_matrix(self.A), *sides)
+    def _tree(self) -> CheckedProgram:
+        return open_program(integer_backend(self.options.master), self.units.finite, self.options.tol)
 
-    def solve(self, gap: float, nodes: int | None = None) -> IntegerResult:
+    def solve(self, gap: float, nodes: int | None = None) -> FiniteResult:
         """A point of the program within a relative gap of the best, or after so many nodes, and a bound."""
-        found = self._master.solve(gap, self._last, nodes)
+        found = self._tree.solve(gap=gap, start=self._last, nodes=nodes)
         self._last = found.x
-        x = None if found.x is None else self._given(found.x)
-        return replace(found, x=x, bound=found.bound / self.objective + self.program.constant)
+        return self.units.result(found)
 
     def attained(self, fixed: Program, goal: float, allowed: float) -> Certificate | None:
         """A point of the program with narrower bounds that is proven to be feasible, and worth the goal, about.
@@ -59,16 +46,17 @@ class IntegerCounterpart:
         Of other points it says nothing. Rows are kept by margins, which are made smaller where they cost too much, and
         larger where they are not enough.
         """
-        x, margin = fixed.lower, self.tuning.first_margin * self.options.tol
-        free, multipliers = fixed.lower < fixed.upper, np.zeros(len(self.rows))
+        x, margin, units = fixed.lower, self.tuning.first_margin * self.options.tol, self.units
+        free, multipliers = fixed.lower < fixed.upper, np.zeros(len(units.rows))
         program = self._linear(fixed) if free.any() else None
         for _ in range(self.tuning.margins):
             if program is not None:
-                lower, upper = self.finite.kept_by(margin / self.rows, free)
-                found = program.solve(self.c, self.rows * lower, self.rows * upper)
+                lower, upper = self.finite.kept_by(margin / units.rows, free)
+                program.change(sides=(units.rows * lower, units.rows * upper))
+                found = program.optimum()
                 if found is None:
                     return None
-                x, multipliers = self._given(found.x), found.multipliers * self.rows / self.objective
+                x, multipliers = units.x(found[0]), found[1] * units.rows / units.objective
             proven = prove_feasible(fixed, np.clip(x, fixed.lower, fixed.upper))
             kept = isinstance(proven, Feasible)
             if isinstance(proven, Feasible) and (proven.upper - goal <= allowed or program is None):
@@ -79,17 +67,13 @@ class IntegerCounterpart:
 
     def relaxed(self) -> float:
         """The least value without integrality, as a linear program finds it; -inf without one."""
-        finite = self.finite
-        found = self._linear(self.program).solve(self.c, self.rows * finite.row_lower, self.rows * finite.row_upper)
-        return -np.inf if found is None else float(self.c @ found.x) / self.objective + self.program.constant
+        found, units = self._linear(self.program).optimum(), self.units
+        value = -np.inf if found is None else float(units.finite.c @ found[0])
+        return value / units.objective + self.program.constant
 
-    def _linear(self, program: Program) -> WholeProgram:
+    def _linear(self, program: Program) -> CheckedProgram:
         """The counterpart with the bounds of a program, as a linear program."""
-        n, d = program.n, self.columns
-        lower, upper = np.append(program.lower, self.finite.lower[n:]), np.append(program.upper, self.finite.upper[n:])
-        return WholeProgram(lower / d, upper / d, self.A, self.options.tol)
-
-    def _given(self, v: Array) -> Array:
-        """The variables of the program in its units."""
-        n = self.program.n
-        return np.clip((self.columns * v)[:n], self.program.lower, self.program.upper)
+        finite, n = self.units.finite, program.n
+        lower, upper = finite.lower.copy(), finite.upper.copy()
+        lower[:n], upper[:n] = program.lower / self.units.columns[:n], program.upper / self.units.columns[:n]
+        return open_program(HIGHS, replace(finite, lower=lower, upper=upper, integer=None), self.options.tol)

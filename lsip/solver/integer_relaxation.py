@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from ..masters.base import IntegerMaster, IntegerResult, Matrix
-from ..masters.registry import open_integer_master
+from ..masters.base import FiniteProgram, FiniteResult, Matrix
+from ..masters.checked import CheckedProgram, open_program
+from ..masters.elastic import scaled
+from ..masters.registry import integer_backend
 from ..model.program import Program
 from ..proof.certificate import Array, Support
 from ..proof.scaling import scaling_of
@@ -19,60 +21,83 @@ from .rows import cut_rows
 Row = tuple[int, int]  # of a family, whatever the index point
 
 
+class IntegerUnits:
+    """Units for a branch and bound: integer variables keep theirs, the others, the rows and the costs are equilibrated.
+
+    Parameters
+    ----------
+    program
+        The program that is solved.
+    given
+        Its finite program, whose variables begin with those of the program.
+    """
+
+    def __init__(self, program: Program, given: FiniteProgram) -> None:
+        self.program, more = program, len(given.c) - program.n
+        self.columns = d = np.append(np.where(program.integer, 1.0, scaling_of(program).columns), np.ones(more))
+        A = sparse.csr_matrix(given.A @ sparse.diags(d))
+        largest = abs(A).max(axis=1).toarray().ravel() if A.shape[0] else np.zeros(0)
+        self.rows = 1.0 / np.where(largest > 0, largest, 1.0)
+        cost = np.abs(given.c * d)
+        self.objective = 2.0 ** -np.round(np.log2(cost.max())) if cost.any() else 1.0
+        self.finite = FiniteProgram(
+            self.objective * given.c * d,
+            given.lower / d,
+            given.upper / d,
+            sparse.csr_matrix(sparse.diags(self.rows) @ A),
+            self.rows * given.row_lower,
+            self.rows * given.row_upper,
+            np.append(program.integer, np.zeros(more, dtype=bool)),
+        )
+
+    def x(self, v: Array) -> Array:
+        """The variables of the program in its units."""
+        n = self.program.n
+        return np.clip((self.columns * v)[:n], self.program.lower, self.program.upper)
+
+    def result(self, found: FiniteResult) -> FiniteResult:
+        """An answer in the units of the program."""
+        x = None if found.x is None else self.x(found.x)
+        return replace(found, x=x, bound=found.bound / self.objective + self.program.constant)
+
+
 class IntegerRelaxation:
-    """A branch and bound and its cuts; integer variables keep their units, the others and the rows are equilibrated."""
+    """A branch and bound and its cuts."""
 
     def __init__(self, program: Program, options: Options) -> None:
-        self.program, self.options = program, options
-        self.made = open_integer_master(options.master)
-        self.columns = np.where(program.integer, 1.0, scaling_of(program).columns)
-        cost = np.abs(program.c * self.columns)
-        self.objective = 2.0 ** -np.round(np.log2(cost.max())) if cost.any() else 1.0
+        self.program, self.options, self.backend = program, options, integer_backend(options.master)
+        sides = program.row_lower, program.row_upper
+        self.units = IntegerUnits(program, FiniteProgram(program.c, program.lower, program.upper, program.A, *sides))
         self.cuts: list[Support] = []
         self._held: set[tuple[int, int, bytes]] = set()
-        self.master = self._opened(self.objective * program.c)
-
-    def _opened(self, c: Array) -> IntegerMaster:
-        program, d = self.program, self.columns
-        largest = abs(program.A @ sparse.diags(d)).max(axis=1).toarray().ravel() if program.A.shape[0] else np.zeros(0)
-        rows = 1.0 / np.where(largest > 0, largest, 1.0)
-        return self.made(
-            c * d,
-            program.lower / d,
-            program.upper / d,
-            program.integer,
-            sparse.csr_matrix(sparse.diags(rows) @ program.A @ sparse.diags(d)),
-            rows * program.row_lower,
-            rows * program.row_upper,
-        )
+        self.master = open_program(self.backend, self.units.finite, options.tol)
 
     def add(self, new: Iterable[Support]) -> None:
         """Append cuts that are not there yet."""
         fresh = {s.place: replace(s, multiplier=0.0) for s in new if s.place not in self._held}
-        rows, rhs = cut_rows(self.program, list(fresh.values()))
-        self.master.add(self._scaled(rows), rhs)
+        self._append(self.master, *cut_rows(self.program, list(fresh.values())))
         self.cuts += fresh.values()
         self._held |= fresh.keys()
 
-    def _scaled(self, rows: Matrix) -> Matrix:
-        return sparse.csr_matrix(rows @ sparse.diags(self.columns)) if sparse.issparse(rows) else rows * self.columns
+    def _append(self, master: CheckedProgram, rows: Matrix, rhs: Array) -> None:
+        d = self.units.columns
+        if len(rhs):
+            table = sparse.csr_matrix(rows @ sparse.diags(d)) if sparse.issparse(rows) else rows * d
+            master.add(*scaled(table, rhs)[:2])
 
-    def solve(self, gap: float, start: Array | None = None) -> IntegerResult:
+    def solve(self, gap: float, start: Array | None = None) -> FiniteResult:
         """A point within a relative gap of the best, and a bound."""
-        return self._given(self.master.solve(gap, None if start is None else start / self.columns))
+        first = None if start is None else start / self.units.columns
+        return self.units.result(self.master.solve(gap=gap, start=first))
 
-    def apart(self, gap: float, *, objective: bool = True, room: Mapping[Row, float] | None = None) -> IntegerResult:
+    def apart(self, gap: float, *, objective: bool = True, room: Mapping[Row, float] | None = None) -> FiniteResult:
         """The same of a program of its own: without the objective, or with so much room in the rows of constraints."""
-        master = self._opened(self.objective * self.program.c * objective)
+        finite = self.units.finite
+        master = open_program(self.backend, replace(finite, c=finite.c * objective), self.options.tol)
         rows, rhs = cut_rows(self.program, self.cuts)
         kept = [0.0 if room is None else room.get((s.family, s.component), 0.0) for s in self.cuts]
-        master.add(self._scaled(rows), rhs - np.array(kept))
-        return self._given(master.solve(gap))
-
-    def _given(self, found: IntegerResult) -> IntegerResult:
-        """An answer in the units of the program."""
-        x = None if found.x is None else np.clip(self.columns * found.x, self.program.lower, self.program.upper)
-        return IntegerResult(found.status, x, found.bound / self.objective + self.program.constant)
+        self._append(master, rows, rhs - np.array(kept))
+        return self.units.result(master.solve(gap=gap))
 
     def exclude(self, values: Array) -> bool:
         """Leave out these values of the integers, which is a linear constraint where all of them are 0 or 1."""

@@ -17,7 +17,7 @@ from scipy import sparse
 from ..errors import ModelError
 from ..masters import MasterResult, open_master
 from ..masters.base import Master, Matrix, is_sparse
-from ..masters.zoomed import Zoomed, products
+from ..masters.refined import Refined, products
 from ..model.peaks import peaks
 from ..model.program import STORAGE, Program
 from ..oracles import Oracle, is_costly
@@ -102,7 +102,7 @@ class LinearMaster:
             self.finite = sparse.csr_matrix(sparse.diags(1.0 / self.row_scale) @ finite)
         opened = open_master(self.method.master)
         if near is not None:
-            opened = partial(Zoomed, make=opened, origin=near[0], unit=unit)
+            opened = partial(Refined, make=opened, origin=near[0], unit=unit)
         self._master = opened(self.c, lower, upper, self.finite, *self.row_sides(), self.method.tol)
         conditioned = self.conditioning.rows(rows)
         self._master.add(conditioned, rhs + self._rounded_off(rows, conditioned))
