@@ -168,9 +168,9 @@ class Scaling(Map):
             lower=_divided(certificate.lower, s, -np.inf),
             upper=_divided(certificate.upper, s, np.inf),
             support=tuple(
-                a.weighing(a.multiplier * float(self.families[a.family][a.component]) ** way / s) for a in atoms
+                a.weighing(a.multiplier * (float(self.families[a.family][a.component]) ** way / s)) for a in atoms
             ),
-            row_multipliers=multipliers * r / s if len(multipliers) else multipliers,
+            row_multipliers=multipliers * (r / s) if len(multipliers) else multipliers,
             units=d * certificate.units if len(certificate.units) else certificate.units,
             direction=None if certificate.direction is None else _unit(d * certificate.direction),
             box=d * certificate.box if len(certificate.box) else certificate.box,
