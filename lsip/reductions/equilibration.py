@@ -143,13 +143,11 @@ class Scaling(Map):
         with np.errstate(over="ignore"):
             moved = self._moved(certificate, 1)
         x = np.clip(moved.x, -LARGEST, LARGEST)
-        region = sentence(self.given, moved.radius, moved.units) if np.isfinite(moved.radius) else ""
-        return replace(
-            moved,
-            x=x,
-            finite_violation=max(self.given.finite_violation(x), 0.0),
-            assumptions=tuple(region if isinstance(a, RegionAssumption) else a for a in moved.assumptions),
+        said = tuple(
+            sentence(self.given, moved.radius, moved.units) if isinstance(a, RegionAssumption) else a
+            for a in moved.assumptions
         )
+        return replace(moved, x=x, finite_violation=max(self.given.finite_violation(x), 0.0), assumptions=said)
 
     def _moved(self, certificate: Certificate, way: int) -> Certificate:
         """All that factors multiply, if `way` is 1, or divide, if it is -1."""
