@@ -143,13 +143,11 @@ class Scaling(Map):
         with np.errstate(over="ignore"):
             moved = self._moved(certificate, 1)
         x = np.clip(moved.x, -LARGEST, LARGEST)
-        region = sentence(self.given, moved.radius, moved.units) if np.isfinite(moved.radius) else ""
-        return replace(
-            moved,
-            x=x,
-            finite_violation=max(self.given.finite_violation(x), 0.0),
-            assumptions=tuple(region if isinstance(a, RegionAssumption) else a for a in moved.assumptions),
+        said = tuple(
+            sentence(self.given, moved.radius, moved.units) if isinstance(a, RegionAssumption) else a
+            for a in moved.assumptions
         )
+        return replace(moved, x=x, finite_violation=max(self.given.finite_violation(x), 0.0), assumptions=said)
 
     def _moved(self, certificate: Certificate, way: int) -> Certificate:
         """All that factors multiply, if `way` is 1, or divide, if it is -1."""
@@ -168,9 +166,9 @@ class Scaling(Map):
             lower=_divided(certificate.lower, s, -np.inf),
             upper=_divided(certificate.upper, s, np.inf),
             support=tuple(
-                a.weighing(a.multiplier * float(self.families[a.family][a.component]) ** way / s) for a in atoms
+                a.weighing(a.multiplier * (float(self.families[a.family][a.component]) ** way / s)) for a in atoms
             ),
-            row_multipliers=multipliers * r / s if len(multipliers) else multipliers,
+            row_multipliers=multipliers * (r / s) if len(multipliers) else multipliers,
             units=d * certificate.units if len(certificate.units) else certificate.units,
             direction=None if certificate.direction is None else _unit(d * certificate.direction),
             box=d * certificate.box if len(certificate.box) else certificate.box,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -81,7 +80,8 @@ def verify(
     found = _verify_feasible(program, certificate, expected is not None, oracles)
     if expected is not None and found.trusts:
         raise ProofError(f"The status {status.name} claims a proof, but takes on trust: {found.trusts[0]}")
-    again = inverse(program, replace(certificate, violation=found.values or (-np.inf,) * len(claims)))
+    values = found.values or (-np.inf,) * len(claims)
+    again = inverse(program, Certificate("none", certificate.x, -np.inf, np.inf, violation=values))
     proven = tuple(map(max, claims, again.violation))
     if certificate.kind == "unbounded":
         _verify_unbounded(program, certificate)
