@@ -16,6 +16,7 @@ from lsip.cli.arguments import Parser
 from lsip.cli.solve import add as add_solve
 from lsip.oracles import Grid, Multistart, ProjectedSubgradient, RandomSearch
 from lsip.oracles.names import ORACLES
+from lsip.solver.rays import RaysTuning
 
 X, T = lsip.Variable(2, name="x", lower=-9, upper=9), lsip.Index("t", lsip.Interval(0, 1))
 PROBLEM = lsip.Problem(lsip.minimize(X[0] + X[1] / 2), [lsip.forall(T, X[0] + X[1] * T >= np.exp(T))])
@@ -103,11 +104,11 @@ def test_settings_of_oracles_are_checked_when_they_are_made(make: Any, expected:
     ("make", "expected"),
     [
         (lambda: lsip.Tuning(patience=2.5), "`patience` must be a whole number"),  # type: ignore[arg-type]
-        (lambda: lsip.Tuning(early_growth=1), "`early_growth` is a factor above 1; got 1"),
+        (lambda: solver.LevelTuning(worth=1), "`worth` is a factor above 1; got 1"),
         (lambda: lsip.Tuning(newton=6), r"`newton` is an lsip\.solver\.NewtonTuning; got 6"),  # type: ignore[arg-type]
         (lambda: solver.NewtonTuning(steps=-1), "`steps` must be a whole number, at least 0; got -1"),
-        (lambda: solver.RaysTuning(sized_points=0), "`sized_points` must be a whole number, at least 1; got 0"),
-        (lambda: solver.RaysTuning(margins=(0.1, -1)), "`margins` is a number >= 0; got -1"),
+        (lambda: RaysTuning(sized_points=0), "`sized_points` must be a whole number, at least 1; got 0"),
+        (lambda: RaysTuning(margins=(0.1, -1)), "`margins` is a number >= 0; got -1"),
         (lambda: solver.MarginTuning(calm=(0.3,)), "`calm` is a tuple of 2 numbers"),  # type: ignore[arg-type]
         (lambda: solver.SamplingTuning(points={1: 8}), "`points` is a tuple of numbers"),  # type: ignore[arg-type]
         (lambda: solver.SamplingTuning(most_points=(400, 0.5)), "`most_points` must be a whole"),  # type: ignore[arg-type]

@@ -20,20 +20,24 @@ class OptimalFaceCentre:
     ----------
     held
         The finite program, whose optimal face it is.
+    still
+        The share of the gap to reach: an objective that moves by less has stopped moving.
+    eager, every
+        So often the middle is tried in every such iteration, and then once in so many: what has not led to the end by
+        then will seldom do so soon.
     """
 
-    def __init__(self, held: LinearMaster) -> None:
-        self.held = held
+    def __init__(self, held: LinearMaster, still: float = 0.2, eager: int = 10, every: int = 3) -> None:
+        self.held, self.still, self.eager, self.every = held, still, eager, every
         self.level, self.visited, self.tried = np.inf, 0, 0
 
     def __call__(self, search: Search, separations: list[Separation]) -> End | None:
-        state, tuning = search.state, search.options.tuning
-        value = state.proposal.value
-        if abs(value - self.level) > tuning.still * state.allowed(value):
+        state, value = search.state, search.state.proposal.value
+        if abs(value - self.level) > self.still * state.allowed(value):
             self.level, self.visited = value, 0
             return None
         self.visited += 1
-        if self.tried >= tuning.centred and (self.visited - 1) % tuning.seldom:
+        if self.tried >= self.eager and (self.visited - 1) % self.every:
             return None
         self.tried += 1
         z = self.held.master.centre(state.margin) if state.proposal.bounded else None

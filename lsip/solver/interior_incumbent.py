@@ -11,13 +11,17 @@ from .certification import attempt
 from .relaxation import Search
 
 
-def interior_incumbent(search: Search) -> None:
-    """Look for a point that is feasible with the next margin, and keep it."""
-    state, relaxation, tuning = search.state, search.relaxation, search.options.tuning.margins
+def interior_incumbent(search: Search, first: float = 1e-2, factor: float = 2.0, steps: int = 40) -> None:
+    """Look for a point that is feasible with the next margin, and keep it.
+
+    The `first` margin is relative to the size of right-hand sides; each is smaller by `factor` after a success, and
+    larger after so many `steps` without any.
+    """
+    state, relaxation = search.state, search.relaxation
     if not state.slater or not state.proposal.bounded:
         return
-    state.inner_margin = state.inner_margin or tuning.first_wider * relaxation.held.scale
-    for _ in range(tuning.most_wider):
+    state.inner_margin = state.inner_margin or first * relaxation.held.scale
+    for _ in range(steps):
         check("exchange")
         point = relaxation.inner_point(state.inner_margin) if state.inner_margin > state.margin else None
         if point is None:
@@ -28,6 +32,6 @@ def interior_incumbent(search: Search) -> None:
             break
     else:
         if state.incumbent is None:
-            state.inner_margin *= tuning.widening
+            state.inner_margin *= factor
         return
-    state.inner_margin /= tuning.widening
+    state.inner_margin /= factor

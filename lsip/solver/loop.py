@@ -63,8 +63,8 @@ class CutLoop(Search):
         with suppress(OutOfTime), self.clock.running(), np.errstate(over="ignore", invalid="ignore"):
             with self.clock.on("compile"):
                 self._open(opened(self.clock))
-            by_time = options.time_limit is not None
-            self.anytime = BoundsByTime(options.tuning, self.clock) if by_time else BoundsByIteration(options.tuning)
+            limited = options.time_limit is not None
+            self.anytime = BoundsByTime(self.clock) if limited else BoundsByIteration(options.tuning)
             self.ready = True
 
     def _open(self, relaxation: Relaxation, history: Sequence[Iterate] = ()) -> None:

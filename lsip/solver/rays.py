@@ -7,6 +7,7 @@ the problem.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
@@ -21,16 +22,58 @@ from ..oracles import Oracle, ask, tuned
 from ..proof.certificate import Array
 from ..proof.linear_program import linear_program
 from ..proof.ray import Ray, prove_ray, recession
+from ..validation import Configuration, Count, Distance, Natural, Positive, Seconds, Share
 from .clock import Clock
 from .linear_master import LinearMaster
 from .rows import cuts_at
-from .tuning import RaysTuning
+
+
+@dataclass(frozen=True)
+class RaysTuning(Configuration):
+    """How directions of unboundedness are looked for, and cleaned of rounding before a proof.
+
+    Parameters
+    ----------
+    steps
+        Finite programs that are solved for one.
+    margins
+        Margins by which it keeps away from the boundary of the cone, in this order: one that does is easier to prove.
+    seconds
+        Seconds that one look for a violation along a direction may take.
+    sized_points
+        Index points at which the size of its terms is measured.
+    touched
+        Rows that are larger than this along it, relative to the size of their terms, are broken or have room; it is
+        made to keep the others exactly.
+    rounding
+        Components below this, relative to the largest, only rounding put there.
+    denominator, meant, most_common
+        Components that are fractions with denominators up to the first, to within the second, are taken for what was
+        meant, unless their common denominator is larger than the third: a direction such as (1, 1) may be one where its
+        neighbours are none.
+    most_corrected
+        The largest correction, in units of what is to be corrected.
+    """
+
+    steps: Count = 60
+    margins: tuple[Distance, ...] = (1e-3, 1e-6, 0.0)
+    seconds: Seconds = 0.3
+    sized_points: Natural = 64
+    touched: Share = 1e-8
+    rounding: Share = 1e-13
+    denominator: Count = 10_000
+    meant: Share = 1e-13
+    most_common: Positive = 2.0**40
+    most_corrected: Positive = 1e3
+
+
+TUNING = RaysTuning()
 
 
 def find_ray(held: LinearMaster, oracles: list[Oracle], clock: Clock) -> Ray | Array | None:
     """A proven direction; one that seems to be one, where the proof fails; None when none was found."""
     program, conditioning, method = held.program, held.conditioning, held.method
-    tuning, cone = method.tuning.rays, recession(program)
+    tuning, cone = TUNING, recession(program)
     box = np.maximum(cone.lower, -1.0), np.minimum(cone.upper, 1.0)
     master = open_master(method.master)(held.c, *box, held.finite, cone.row_lower, cone.row_upper, method.tol)
     a, _ = held.matrix(held.cuts)

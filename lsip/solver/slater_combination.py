@@ -30,9 +30,9 @@ def slater_combination(search: Search) -> None:
         state.retreat = found
 
 
-def slater_point(search: Search) -> tuple[Proposal, float] | None:
-    """A point that keeps every index by a proven margin, and that margin; None if none is found."""
-    for _ in range(search.options.tuning.retreats):
+def slater_point(search: Search, attempts: int = 6) -> tuple[Proposal, float] | None:
+    """A point that keeps every index by a proven margin, and that margin; None after so many attempts."""
+    for _ in range(attempts):
         try:
             deepest = search.relaxation.inner_point()
         except MasterError:

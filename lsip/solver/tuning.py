@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..expressions.interval import EPS
-from ..validation import Configuration, Count, Distance, Factor, Natural, Positive, Seconds, Share
+from ..validation import Configuration, Count, Distance, Factor, Natural, Positive, Share
 from .clock import ClockTuning
 from .conditioning import ConditioningTuning
 from .remez import RemezTuning
@@ -32,9 +32,6 @@ class MarginTuning(Configuration):
         The share of the margin, and of the size of right-hand sides: less room than either is none.
     below_flat
         Relative to that size: how far beyond the least violation a model without interior is solved.
-    first_wider, widening, most_wider
-        Where time is limited, relative to that size: the margin with which a feasible point is looked for first, the
-        factor by which it becomes smaller with every success, and the steps without any after which it becomes larger.
     """
 
     first: Positive = 0.1
@@ -45,9 +42,6 @@ class MarginTuning(Configuration):
     flat: Positive = 1e-3
     least_room: Positive = 1e-11
     below_flat: Positive = 1e-10
-    first_wider: Positive = 1e-2
-    widening: Factor = 2.0
-    most_wider: Count = 40
 
 
 @dataclass(frozen=True)
@@ -165,36 +159,12 @@ class NewtonTuning(Configuration):
         The share of the size of right-hand sides and value: from larger violations Newton leads nowhere.
     widest
         Entries of a row: in large models, wider ones would fill the reduced system.
-    light
-        The share of all multipliers below which an atom of an earlier proof only makes up for rounding.
-    telling
-        A value that is larger, in units of an earlier solve, has a relative gap worth closing in these units.
-    apart, few
-        How far cuts of an earlier solve have to be from others, relative to the index set, to be used again, in models
-        of so few variables.
-    held, held_a_column
-        Cuts of an earlier solve that are used again at most, in all models and for every variable.
-    trusted
-        Residuals of a step from an earlier answer, from which the next one squares them to nothing.
-    changes
-        Times that variables may come to their bounds or leave them on the way from an earlier answer, and atoms go.
-    tried
-        Index points at which the point that Newton finds from an earlier answer is tried before any proof.
     """
 
     steps: Count = 6
     nearly: Positive = 20.0
     close: Positive = 0.1
     widest: Count = 50
-    light: Share = 1e-7
-    telling: Positive = 1e-5
-    apart: Share = 1e-3
-    few: Count = 100
-    held: Count = 20
-    held_a_column: Count = 4
-    trusted: Share = 1e-7
-    changes: Count = 4
-    tried: Count = 64
 
 
 @dataclass(frozen=True)
@@ -254,45 +224,6 @@ class LevelTuning(Configuration):
     touching: Share = 0.01
     worth: Factor = 8.0
     empty: Positive = 1e-13
-
-
-@dataclass(frozen=True)
-class RaysTuning(Configuration):
-    """How directions of unboundedness are looked for, and cleaned of rounding before a proof.
-
-    Parameters
-    ----------
-    steps
-        Finite programs that are solved for one.
-    margins
-        Margins by which it keeps away from the boundary of the cone, in this order: one that does is easier to prove.
-    seconds
-        Seconds that one look for a violation along a direction may take.
-    sized_points
-        Index points at which the size of its terms is measured.
-    touched
-        Rows that are larger than this along it, relative to the size of their terms, are broken or have room; it is
-        made to keep the others exactly.
-    rounding
-        Components below this, relative to the largest, only rounding put there.
-    denominator, meant, most_common
-        Components that are fractions with denominators up to the first, to within the second, are taken for what was
-        meant, unless their common denominator is larger than the third: a direction such as (1, 1) may be one where its
-        neighbours are none.
-    most_corrected
-        The largest correction, in units of what is to be corrected.
-    """
-
-    steps: Count = 60
-    margins: tuple[Distance, ...] = (1e-3, 1e-6, 0.0)
-    seconds: Seconds = 0.3
-    sized_points: Natural = 64
-    touched: Share = 1e-8
-    rounding: Share = 1e-13
-    denominator: Count = 10_000
-    meant: Share = 1e-13
-    most_common: Positive = 2.0**40
-    most_corrected: Positive = 1e3
 
 
 @dataclass(frozen=True)
@@ -414,38 +345,18 @@ class Tuning(Configuration):
         Directions that could not be proven, after which none is looked for any more: the optimum may lie far out.
     stretches
         How often the box that stands in for infinite bounds grows tenfold.
-    retreats
-        Attempts to find a strictly feasible point when a solve is stopped early.
     first_lower, first_upper
         Without a time limit: iterations after which a lower and an upper bound are first proven, to be shown and for
         the case of an interrupt; again after twice as many, and so on.
-    early, early_share, most_early
-        With a time limit: the share of it after which bounds are first proven, the share that proving them may take,
-        and the most that one such proof may.
-    early_growth
-        How much more time such a proof has the next time, where it was stopped.
-    wider_after, wider_share
-        The share of a time limit after which feasible points with a wider margin are looked for, and the share of the
-        time after that which goes into them. Models that are solved before need none: from 0.1 on, an exchange with
-        1,001 variables took twice as long.
     touching
         The share of the margin: index points at which less of it is left are cut off, too.
-    still
-        The share of the gap to reach: an objective that moves by less has stopped moving, and the middle of the
-        optimal face is tried.
-    centred, seldom
-        So often that is done in every iteration of this kind, and then once in so many: it takes as long as a few of
-        them, and what has not led to the end by then will seldom do so soon.
-    most_named
-        Constraints that a sentence about a model without interior names.
     margins, box, smaller, zoom
         Of linear relaxations: margins of cuts, the box for infinite bounds, small points among many, and margins that
         LP solvers cannot see.
     master, conditioning, sampling
         Of their finite program: its rows, its coordinates, and sampled rows that look for violations before proofs do.
-    newton, level, rays
-        Newton steps on the active index points, level steps where there are many variables, and directions of
-        unboundedness.
+    newton, level
+        Newton steps on the active index points, and level steps where there are many variables.
     remez
         References of best approximations in one dimension.
     decomposition
@@ -467,20 +378,9 @@ class Tuning(Configuration):
     unclosed: Count = 4
     unproven_rays: Count = 3
     stretches: Count = 12
-    retreats: Count = 6
     first_lower: Natural = 8
     first_upper: Natural = 32
-    early: Share = 0.1
-    early_share: Share = 0.1
-    most_early: Share = 0.3
-    early_growth: Factor = 2.5
-    wider_after: Share = 0.3
-    wider_share: Share = 0.5
     touching: Share = 0.5
-    still: Share = 0.2
-    centred: Count = 10
-    seldom: Count = 3
-    most_named: Count = 3
     margins: MarginTuning = field(default=MarginTuning())
     box: BoxTuning = field(default=BoxTuning())
     smaller: SmallerTuning = field(default=SmallerTuning())
@@ -490,7 +390,6 @@ class Tuning(Configuration):
     sampling: SamplingTuning = field(default=SamplingTuning())
     newton: NewtonTuning = field(default=NewtonTuning())
     level: LevelTuning = field(default=LevelTuning())
-    rays: RaysTuning = field(default=RaysTuning())
     remez: RemezTuning = field(default=RemezTuning())
     decomposition: DecompositionTuning = field(default=DecompositionTuning())
     integers: IntegerTuning = field(default=IntegerTuning())

@@ -35,12 +35,48 @@ from .options import Options
 from .relaxation import Relaxation, begin, counted, objective
 from .rows import Known, cut_rows, cuts_at
 from .state import End, Proposal, State
-from .tuning import NewtonTuning
 
 Mask = NDArray[np.bool_]
 
 # The exchange that begins with some index points; the atoms of an earlier proof are tried first in its own.
 Exchange = Callable[[Sequence[Support], tuple[Support, ...]], Relaxation]
+
+
+@dataclass(frozen=True)
+class WarmStartTuning:
+    """What is used of an earlier answer, and how far Newton's method may lead from it.
+
+    Parameters
+    ----------
+    light
+        The share of all multipliers below which an atom of an earlier proof only makes up for rounding.
+    telling
+        A value that is larger, in units of an earlier solve, has a relative gap worth closing in these units.
+    apart, few
+        How far cuts of an earlier solve have to be from others, relative to the index set, to be used again, in models
+        of so few variables.
+    held, held_a_column
+        Cuts of an earlier solve that are used again at most, in all models and for every variable.
+    trusted
+        Residuals of a step from an earlier answer, from which the next one squares them to nothing.
+    changes
+        Times that variables may come to their bounds or leave them on the way from an earlier answer, and atoms go.
+    tried
+        Index points at which the point that Newton finds from an earlier answer is tried before any proof.
+    """
+
+    light: float = 1e-7
+    telling: float = 1e-5
+    apart: float = 1e-3
+    few: int = 100
+    held: int = 20
+    held_a_column: int = 4
+    trusted: float = 1e-7
+    changes: int = 4
+    tried: int = 64
+
+
+TUNING = WarmStartTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +99,7 @@ class Earlier:
     basis: tuple[Ints, Ints] | None  # columns that balance, and the multipliers that do; None where others stand there
     grown: bool = False  # whether there are constraints that it did not know
 
-    def points(self, program: Program, tuning: NewtonTuning) -> tuple[Support, ...]:
+    def points(self, program: Program) -> tuple[Support, ...]:
         """Index points to begin with: those of the proof, and cuts that are not next to one of them.
 
         In large models, Newton's method seldom finds the last digits, and cuts on both sides of a maximiser do. Of many
@@ -71,7 +107,7 @@ class Earlier:
         up otherwise.
         """
         every, kept = (*self.support, *self.cuts), list[int]()
-        apart = tuning.apart if program.n <= tuning.few else 0.0
+        apart = TUNING.apart if program.n <= TUNING.few else 0.0
         for f, family in enumerate(program.families):
             mine = np.array([i for i, s in enumerate(every) if s.family == f], dtype=np.intp)
             if len(mine):
@@ -79,7 +115,7 @@ class Earlier:
                 radius = apart * (family.domain.upper - family.domain.lower)
                 kept += mine[distinct(y, -mine.astype(float), component, radius, len(mine))].tolist()
         chosen = [every[i] for i in sorted(kept)]
-        if self.x is None or len(chosen) <= (most := tuning.held + tuning.held_a_column * program.n):
+        if self.x is None or len(chosen) <= (most := TUNING.held + TUNING.held_a_column * program.n):
             return tuple(chosen)
         rows, rhs = cut_rows(program, chosen)
         room = (rhs - rows @ self.x) / np.maximum(abs(rows) @ np.abs(self.x) + np.abs(rhs), TINY)
@@ -168,7 +204,7 @@ def warm_start(given: Program, options: Options, exchange: Exchange) -> Relaxati
     known = earlier.x is not None and warm.certified and np.isfinite(warm.upper - warm.lower)
     known = known and sum(s.multiplier for s in earlier.support) > 0
     if not (known and options.polish and isinstance(kept, Kept)):
-        return exchange(earlier.points(given, options.tuning.newton), earlier.support)
+        return exchange(earlier.points(given), earlier.support)
     made = WarmStart(given, options, earlier, kept, exchange)
     return made if made.polished() else made.exchange()
 
@@ -198,7 +234,7 @@ class WarmStart(Relaxation):
     ) -> None:
         x = np.asarray(earlier.x)
         value = kept.scaling.objective * float(given.c @ x + given.constant)
-        known = kept.scaling.extended(given) if abs(value) >= options.tuning.newton.telling else None
+        known = kept.scaling.extended(given) if abs(value) >= TUNING.telling else None
         if known is None:
             super().__init__(scaled(given), scaling_of(given), options, given)
         else:
@@ -234,8 +270,8 @@ class WarmStart(Relaxation):
 
     def polished(self) -> bool:
         """Move what holds the solution in place; what only makes up for rounding in a proof stays where it is."""
-        support, tuning = list(self.first.support), self.tuning.newton
-        least = tuning.light * _total(self.first)
+        support = list(self.first.support)
+        least = TUNING.light * _total(self.first)
         heavy = sorted((i for i, s in enumerate(support) if s.multiplier > least), key=lambda i: support[i].family)
         holding = tuple(support[i] for i in heavy)
         merged = cluster(self.program, holding, [])
@@ -243,7 +279,7 @@ class WarmStart(Relaxation):
         found: Proposal | None = replace(self.first, support=holding if self.stands else merged)
         entering = self._entering(self.first.x)
         self.stands = self.stands and not entering
-        for _ in range(self.tuning.newton.changes):
+        for _ in range(TUNING.changes):
             assert found is not None
             try:
                 found = self._settled(self._entered(found, entering))
@@ -288,14 +324,14 @@ class WarmStart(Relaxation):
         A variable that comes to a bound stays there, one that the objective pulls off its bound leaves it, and an atom
         whose multiplier would be negative is no atom of the answer.
         """
-        program, tuning, margin = self.program, self.tuning.newton, self._margin()
+        program, margin, steps = self.program, self._margin(), self.tuning.newton.steps
         basis = self.kept.conditioning.basis()
         moved = self.kept.scaling.columns / self.scaling.columns
         if (moved != 1).any():
             basis = sparse.diags(moved) @ basis
         free = movable(program, first.x)
-        for _ in range(tuning.changes):
-            found = polish(program, first, margin, basis, tuning.steps, np.inf, tuning.trusted, free)
+        for _ in range(TUNING.changes):
+            found = polish(program, first, margin, basis, steps, np.inf, TUNING.trusted, free)
             if found is None:
                 return None
             atoms = tuple(s for s in found.support if s.multiplier > 0)
@@ -311,7 +347,7 @@ class WarmStart(Relaxation):
         """Which variables at their bounds would gain by leaving them."""
         if free.all():
             return ~free
-        program, tiny = self.program, self.tuning.newton.light
+        program, tiny = self.program, TUNING.light
         rows, _ = cut_rows(program, list(point.support))
         weights = np.array([s.multiplier for s in point.support])
         cost = program.c + rows.T @ weights + program.A.T @ point.rows
@@ -328,7 +364,7 @@ class WarmStart(Relaxation):
         """The worst of a few points."""
         domain = self.program.families[f].domain
         if domain not in self._spread:  # families may share it
-            self._spread[domain] = domain.spread(self.tuning.newton.tried)
+            self._spread[domain] = domain.spread(TUNING.tried)
         points = self._spread[domain]
         values = self.program.violation(f, x).values(points)
         worst, component = values.argmax(axis=0), np.arange(values.shape[1])
@@ -337,7 +373,7 @@ class WarmStart(Relaxation):
     def exchange(self) -> Relaxation:
         """The exchange, with what was found here."""
         new = self.held.cuts[len(self.earlier.cuts) :]
-        return self._exchange((*self.earlier.points(self.given, self.tuning.newton), *new), self.earlier.support)
+        return self._exchange((*self.earlier.points(self.given), *new), self.earlier.support)
 
     def lower_bound(self, state: State, proposal: Proposal, centre: Array, allowed: float) -> Lower:
         if self.stands and self.earlier.basis is not None:
