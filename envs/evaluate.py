@@ -21,11 +21,11 @@ def evaluate(options: argparse.Namespace) -> int:
     """Judge a trained agent."""
     task = tasks.find(options.task)
     agent = tasks.loaded(options.agent, task, min(options.episodes, task.copies), options.device)
-    found = judged(agent, options.episodes, options.seed, deterministic=not options.stochastic)
+    figures = judged(agent, options.episodes, options.seed, deterministic=not options.stochastic)
     if options.json:
-        print(json.dumps({"agent": str(options.agent), "task": options.task, **found}, indent=2))
+        print(json.dumps({"agent": str(options.agent), "task": options.task, **figures}, indent=2))
     else:
-        print("\n".join(lines(task, found)))
+        print("\n".join(lines(task, figures)))
     return 0
 
 
@@ -58,14 +58,16 @@ def judged(agent: rl.SICPPO, episodes: int, seed: int = 0, *, deterministic: boo
     }
 
 
-def lines(task: tasks.Task, found: dict[str, Any]) -> list[str]:
+def lines(task: tasks.Task, figures: dict[str, Any]) -> list[str]:
     """The same for people."""
-    policy = "last policy (training has found no feasible one)" if found["policy"] == "last" else "best feasible policy"
-    spread = f" ± {found['return_std']:.4f}" if found["return_std"] > 5e-5 else ""
-    y = ", ".join(f"{c:.3f}" for c in found["y"])
+    policy = (
+        "last policy (training has found no feasible one)" if figures["policy"] == "last" else "best feasible policy"
+    )
+    spread = f" ± {figures['return_std']:.4f}" if figures["return_std"] > 5e-5 else ""
+    y = ", ".join(f"{c:.3f}" for c in figures["y"])
     return [
-        f"{task.title}, {found['training_steps']:,} steps of training, {policy}",
-        f"  return     {found['return']:.4f}{spread}",
-        f"  violation  {found['violation']:+.4f} at y = ({y}), the largest at {found['index_points']:,} places",
-        f"  arrived    {found['arrived']:.0%} of {found['episodes']} episodes, {found['steps']:.1f} steps each",
+        f"{task.title}, {figures['training_steps']:,} steps of training, {policy}",
+        f"  return     {figures['return']:.4f}{spread}",
+        f"  violation  {figures['violation']:+.4f} at y = ({y}), the largest at {figures['index_points']:,} places",
+        f"  arrived    {figures['arrived']:.0%} of {figures['episodes']} episodes, {figures['steps']:.1f} steps each",
     ]

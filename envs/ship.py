@@ -129,10 +129,10 @@ class ShipRoute(gymnasium.Env[Single, Single]):
         return observation, reward + PRIZE if arrived else reward, arrived, False, {}
 
     def _heading(self, action: ArrayLike) -> float:
-        found = numbers(action, "A heading", nan=True)
-        if found.shape != (1,):
-            raise lsip.ModelError(f"An action is one heading, shape (1,); got shape {found.shape}.")
-        heading = float(found[0])
+        angle = numbers(action, "A heading", nan=True)
+        if angle.shape != (1,):
+            raise lsip.ModelError(f"An action is one heading, shape (1,); got shape {angle.shape}.")
+        heading = float(angle[0])
         if not math.isfinite(heading):
             raise lsip.ModelError(f"A heading is a finite angle; got {heading}.")
         return min(max(heading, 0.0), math.pi / 2) if self.symmetric else heading
@@ -240,10 +240,10 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
         return constraint()
 
     def _headings(self, actions: ArrayLike) -> Array:
-        found = numbers(actions, "Headings", nan=True)
-        if found.shape != (self.num_envs, 1):
-            raise lsip.ModelError(f"Actions are one heading a ship, shape ({self.num_envs}, 1); got {found.shape}.")
-        headings: Array = found[:, 0]
+        angles = numbers(actions, "Headings", nan=True)
+        if angles.shape != (self.num_envs, 1):
+            raise lsip.ModelError(f"Actions are one heading a ship, shape ({self.num_envs}, 1); got {angles.shape}.")
+        headings: Array = angles[:, 0]
         if not np.isfinite(headings).all():
             raise lsip.ModelError(f"Headings are finite angles; got {headings[~np.isfinite(headings)][0]}.")
         return headings.clip(0.0, math.pi / 2) if self.symmetric else headings

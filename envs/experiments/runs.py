@@ -13,19 +13,19 @@ from typing import Any
 
 from .registry import Progress, write_numbers
 
-Found = dict[str, Any]
+Result = dict[str, Any]
 
 
-def kept(path: Path, settings: dict[str, Any], compute: Callable[[], Found]) -> Found:
+def kept(path: Path, settings: dict[str, Any], compute: Callable[[], Result]) -> Result:
     """What a run found: from its file, if that is of the same settings (its entry "run"), else computed and written."""
     if path.exists():
-        found: Found = json.loads(path.read_text(encoding="utf-8"))
-        if found["run"] == json.loads(json.dumps(settings)):
-            return found
+        result: Result = json.loads(path.read_text(encoding="utf-8"))
+        if result["run"] == json.loads(json.dumps(settings)):
+            return result
     path.parent.mkdir(parents=True, exist_ok=True)
-    found = compute()
-    write_numbers(path, found)
-    return found
+    result = compute()
+    write_numbers(path, result)
+    return result
 
 
 def spread(function: Callable[[Any], Any], items: Sequence[Any], workers: int, progress: Progress) -> None:

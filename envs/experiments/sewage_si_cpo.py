@@ -168,9 +168,9 @@ def outcomes(runs: Sequence[SewageRun], folder: Path, progress: Progress) -> lis
     return [outcome(run, folder) for run in runs]
 
 
-def errors(found: dict[str, Any], choice: str = CHOICES[0]) -> list[float]:
+def errors(results: dict[str, Any], choice: str = CHOICES[0]) -> list[float]:
     """The error term along a run."""
-    return [max(gap, violation) for gap, violation in zip(*found[choice].values(), strict=True)]
+    return [max(gap, violation) for gap, violation in zip(*results[choice].values(), strict=True)]
 
 
 # ---- Figure_Sewage_Heat_PG ------------------------------------------------------------------------------------------
@@ -183,8 +183,8 @@ def sewage_heat_pg(out: Path, full: bool, seeds: int | None, progress: Progress)
     count = count if full or seeds else 1
     names = ("SI-CPO", OPPONENT)
     runs = runs_of(PAPER, names, count, iterations)
-    found = outcomes(runs, out / "sewage_si_cpo", progress)
-    mdp, drawn = PAPER.environment(0), dict(zip(names, found[:2], strict=True))
+    results = outcomes(runs, out / "sewage_si_cpo", progress)
+    mdp, drawn = PAPER.environment(0), dict(zip(names, results[:2], strict=True))
     policies = {name: np.array(f["policy"][CHOICES[0]]) for name, f in drawn.items()}
     mesh = mdp.domain.grid(plotting.MESH)
     warmth = {name: float(_heat(mdp.violations(policy, mesh)).max()) for name, policy in policies.items()}
@@ -198,7 +198,7 @@ def sewage_heat_pg(out: Path, full: bool, seeds: int | None, progress: Progress)
     numbers: dict[str, Any] = {"setting": asdict(PAPER), "T": iterations, "seeds": count, "drawn": {"seed": 0}}
     lines = []
     for i, name in enumerate(names):
-        violations = [f[CHOICES[0]]["violation"][-1] for f in found[i::2]]
+        violations = [f[CHOICES[0]]["violation"][-1] for f in results[i::2]]
         numbers["drawn"][name] = {"heat": warmth[name], "violation": violations[0], "error": errors(drawn[name])[-1]}
         numbers[name] = {"violation_mean": float(np.mean(violations))}
         lines.append(
@@ -233,9 +233,9 @@ def _learning_curves(
 ) -> Outcome:
     picture = plotting.figure(size=(7.0, 4.8))
     folder = "sewage_si_cpo" if setting == PAPER else name
-    found = outcomes(runs_of(setting, methods, count, iterations), out / folder, progress)
-    by_method = {method: found[i :: len(methods)] for i, method in enumerate(methods)}
-    axes, when = picture.axes[0], np.array(found[0]["iteration"])
+    results = outcomes(runs_of(setting, methods, count, iterations), out / folder, progress)
+    by_method = {method: results[i :: len(methods)] for i, method in enumerate(methods)}
+    axes, when = picture.axes[0], np.array(results[0]["iteration"])
     shown = np.unique(np.linspace(0, len(when) - 1, MARKS).round().astype(int))
     plotting.curves(
         {method: (when[shown], np.array([errors(f) for f in each])[:, shown]) for method, each in by_method.items()},

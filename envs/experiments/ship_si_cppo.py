@@ -157,14 +157,14 @@ def route_heat(out: Path, full: bool, seeds: int | None, progress: Progress) -> 
     from .. import ship
 
     picture = plotting.figure(2)
-    found = outcomes(["SI-CPPO", OPPONENT], out, full, seeds if full else seeds or 1, progress)
+    results = outcomes(["SI-CPPO", OPPONENT], out, full, seeds if full else seeds or 1, progress)
     side = np.linspace(0, 1, MESH)
     mesh = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-    routes = {name: np.array(each[0]["positions"]) for name, each in found.items()}
+    routes = {name: np.array(each[0]["positions"]) for name, each in results.items()}
     maps = {name: HEAT * np.maximum(ship.violations(r, mesh), 0).reshape(MESH, MESH) for name, r in routes.items()}
     top = max(*(float(m.max()) for m in maps.values()), 0.1)
     panels = list(picture.axes)
-    for axes, name in zip(panels, found, strict=True):
+    for axes, name in zip(panels, results, strict=True):
         image = axes.pcolormesh(side, side, maps[name], shading="gouraud", cmap="OrRd", vmin=0.0, vmax=top)
         x, y = routes[name].T
         share = 1 + ship.violations(routes[name], mesh) / ship.constraint().bounds(mesh)
@@ -173,17 +173,17 @@ def route_heat(out: Path, full: bool, seeds: int | None, progress: Progress) -> 
         axes.plot(x, y, "o--", color=plotting.BLUE, markersize=4, linewidth=1.5, clip_on=False)
         axes.plot(ship.MPA, ship.MPA, "P", color="#047857", markersize=10, markeredgecolor="white")
         axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="$y_1$", ylabel="$y_2$")
-        first = found[name][0]
+        first = results[name][0]
         shown = f"{first['route_violation']:+.4f}".replace("-", "−")
         axes.set_title(f"{name}: return {first['return']:.3f}, violation {shown}", loc="left")
     picture.colorbar(image, ax=panels, label=r"$5\,(V_{c_y} - u_y)_+$", shrink=0.9)
     numbers = {
         name: [{k: f[k] for k in ("return", "route_violation", "positions")} for f in each]
-        for name, each in found.items()
+        for name, each in results.items()
     }
     lines = [
         f"{name:14} return {each[0]['return']:.4f}, worst violation {each[0]['route_violation']:+.4f} (first seed)"
-        for name, each in found.items()
+        for name, each in results.items()
     ]
     return written(out, "route_heat", picture, numbers, lines)
 
@@ -204,9 +204,9 @@ def route_violat(out: Path, full: bool, seeds: int | None, progress: Progress) -
 def _curve(name: str, what: str, label: str, out: Path, full: bool, seeds: int | None, progress: Progress) -> Outcome:
     """One panel a method, because the curves lie on each other: every seed, and their interquartile mean."""
     picture = plotting.figure(len(METHODS), size=(3.4, 3.4))
-    found = outcomes(list(METHODS), out, full, seeds, progress)
-    series = {method: (each[0]["iteration"], np.array([f[what] for f in each])) for method, each in found.items()}
-    count = len(next(iter(found.values())))
+    results = outcomes(list(METHODS), out, full, seeds, progress)
+    series = {method: (each[0]["iteration"], np.array([f[what] for f in each])) for method, each in results.items()}
+    count = len(next(iter(results.values())))
     every = np.concatenate([values.ravel() for _, values in series.values()])
     panels = list(picture.axes)
     for axes, colour, (method, (x, values)) in zip(panels, plotting.LINES, series.items(), strict=False):
@@ -239,9 +239,9 @@ def _around(values: Array) -> tuple[float, float]:
 def time_route(out: Path, full: bool, seeds: int | None, progress: Progress) -> Outcome:
     """Seconds an iteration of SI-CPPO and CRPO on three grids: in the runs of the curves, and at the paper's sizes."""
     picture = plotting.figure(size=(7.0, 4.2))
-    found = outcomes(list(METHODS), out, full, seeds, progress)
+    results = outcomes(list(METHODS), out, full, seeds, progress)
     numbers, lines, large = {}, [], large_seconds(FULL_TURNS if full else TURNS)
-    for method, each in found.items():
+    for method, each in results.items():
         times = np.array([f["cpu_seconds_an_iteration"] for f in each])
         mean, deviation = float(times.mean()), float(times.std())
         numbers[method] = {"cpu_seconds": mean, "deviation": deviation, "paper": SECONDS[method]}
