@@ -30,7 +30,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="the seed of the first of them, or of all")
     parser.add_argument("--jobs", type=int, default=1, metavar="J", help="processes at a time (soundness, fuzz)")
     parser.add_argument("--compare", metavar="FILE", help="list what differs from the JSON of an earlier run (record)")
-    parser.add_argument("--keep", metavar="FILE", help="add each run to FILE, and do not make those there (methods)")
+    parser.add_argument(
+        "--keep", metavar="FILE", help="add each run to FILE, and do not make those there (methods, ablation)"
+    )
     given = parser.parse_args(arguments)
     if any(count is not None and count < 1 for count in (given.tries, given.seeds, given.jobs)) or given.seed < 0:
         parser.error("--tries, --seeds and --jobs are at least 1, and --seed is at least 0")

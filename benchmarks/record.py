@@ -131,7 +131,7 @@ def compare(before: Rows, after: Rows) -> Figures:
         "lost": [a["name"] for a, b in pairs if a.get("certified") and not b.get("certified")],
         "won": [a["name"] for a, b in pairs if b.get("certified") and not a.get("certified")],
         "wrong_now": [a["name"] for a, b in pairs if a.get("right") and b.get("right") is False],
-        "contradictions": [d for a, b in both if (d := _contradiction(a, b)) is not None],
+        "contradictions": [d for a, b in both if (d := contradiction(a, b)) is not None],
         "statuses": [d for a, b in pairs if (d := _changed(a, b, "status") or _changed(a, b, "failure")) is not None],
         "slower": sorted(slower, key=lambda s: -s["ratio"]),
         "by_atol_only": [sum(by_atol_only(pair[side]) for pair in pairs) for side in (0, 1)],
@@ -139,7 +139,7 @@ def compare(before: Rows, after: Rows) -> Figures:
     }
 
 
-def _contradiction(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any] | None:
+def contradiction(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any] | None:
     """Certified bounds of one model, or statuses, that cannot both be true."""
     ends = [(float(m["lower"]), float(m["upper"])) for m in (a, b)]
     apart = max(low for low, _ in ends) > min(high for _, high in ends)

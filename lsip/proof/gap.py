@@ -8,40 +8,9 @@ of the objective. Unless it is given, `atol` is what rounding leaves of the mode
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
-from ..expressions.interval import EPS
-
 __all__ = ["closed", "relative_gap"]
-
-
-@dataclass(frozen=True)
-class GapTuning:
-    """Which gaps count as closed whatever the value.
-
-    Parameters
-    ----------
-    rounding
-        The share of terms that rounding leaves.
-    conic
-        The same for programs with cones: interior-point methods do not tell smaller numbers from 0.
-    most_cancelled
-        Rounding of rows whose terms cancel is no excuse for a wider gap, where the costs that matter are about 1.
-    seen
-        Directions that rows see less than this, relative, are left out of the fit that tells of such terms.
-    most_table
-        Numbers in rows up to which it is made.
-    """
-
-    rounding: float = 64 * EPS
-    conic: float = 1e-11
-    most_cancelled: float = 1e-5
-    seen: float = 1e-9
-    most_table: int = 1_000_000
-
-
-TUNING = GapTuning()
 
 
 def relative_gap(lower: float, upper: float) -> float:

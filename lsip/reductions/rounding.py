@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..deadline import EFFORT
 from ..model.peaks import sampled
 from ..model.program import Program
-from ..proof.gap import TUNING as GAP
-from ..proof.linear_algebra import TUNING as ENCLOSURE
+from ..proof.linear_algebra import ROUNDING, UNDERFLOW
 from .curtis_reid import fitted_units
 from .equilibration import scaling_of
 
@@ -23,8 +23,8 @@ def data_rounding(program: Program, unit: float | None = None) -> float:
     if unit is None:
         unit = _objective_unit(program) if program.c.any() else 0.0
         terms = _cancelling(program) if unit and program.cones is None else 0.0
-    share = GAP.rounding if program.cones is None else GAP.conic
-    return max(share * ((4.0 + terms) * unit + 2.0 * abs(program.constant)), ENCLOSURE.underflow)
+    share = ROUNDING if program.cones is None else 1e-11  # interior-point methods do not tell less from 0
+    return max(share * ((4.0 + terms) * unit + 2.0 * abs(program.constant)), UNDERFLOW)
 
 
 def _objective_unit(program: Program) -> float:
@@ -46,7 +46,7 @@ def _cancelling(program: Program) -> float:
     for family, factors in zip(program.families, units.families, strict=True):
         if family.linear is None and len(free) > 1:
             a, b = sampled(family)
-            if a.shape[0] * a.shape[1] * program.n > GAP.most_table:
+            if a.shape[0] * a.shape[1] * program.n > EFFORT.entries // 4:
                 return 0.0
             table = np.zeros((*a.shape[:2], program.n))
             for component, places in enumerate(family.columns):
@@ -57,10 +57,10 @@ def _cancelling(program: Program) -> float:
         return 0.0
     every, right = np.concatenate(rows), np.concatenate(sides)
     try:
-        x = np.linalg.lstsq(every, right, rcond=GAP.seen)[0]
+        x = np.linalg.lstsq(every, right, rcond=1e-9)[0]  # directions that rows hardly see
     except np.linalg.LinAlgError:  # of rows that are not finite
         return 0.0
     terms = float((np.abs(every) @ np.abs(x)).min())
-    if not 1.0 <= terms <= GAP.most_cancelled / GAP.rounding:
+    if not 1.0 <= terms <= 1e-5 / ROUNDING:  # beyond, cancelling is no excuse for a wider gap
         return 0.0
     return float(2.0 ** np.floor(np.log2(terms)))
