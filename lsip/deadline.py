@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 __all__ = [
+    "EFFORT",
     "PACE",
+    "EffortTuning",
     "PaceTuning",
     "afford",
     "afford_factors",
@@ -58,6 +60,39 @@ class PaceTuning:
 
 
 PACE = PaceTuning()
+
+
+@dataclass(frozen=True)
+class EffortTuning:
+    """How much one step may take before it counts as too much, wherever there is no better reason for a limit.
+
+    Parameters
+    ----------
+    entries
+        Numbers in one table, 1e5 to 1e8: 32 MB, which a dense factorisation goes through in a few seconds.
+    exact
+        Products of doubles that are added up exactly, 1e4 to 1e7: about a tenth of a second. Fractions take ten times
+        as long.
+    boxes
+        Boxes of a search beside the main one that are open at the same time, 1e3 to 1e6.
+    batch
+        Doubles that the compiled kernel, or one product, works on at once, 1e4 to 1e7: what leaves the processor's
+        cache costs twice as much.
+    cached
+        The same for operations of NumPy one by one, 1e3 to 1e5.
+    unwatched
+        Boxes that are bounded between two looks at the clock, 1e2 to 1e5.
+    """
+
+    entries: int = 4_000_000
+    exact: int = 200_000
+    boxes: int = 16_384
+    batch: int = 500_000
+    cached: int = 20_000
+    unwatched: int = 4096
+
+
+EFFORT = EffortTuning()
 _end: ContextVar[float] = ContextVar("end", default=math.inf)  # as `time.perf_counter` tells it
 _watch: ContextVar[_Watch | None] = ContextVar("watch", default=None)
 

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 import lsip
 from lsip.proof import closed, relative_gap
-from lsip.proof.gap import TUNING, data_rounding
+from lsip.proof.gap import data_rounding
+from lsip.proof.linear_algebra import ROUNDING
 from lsip.solution.rounding import above
 
 NUMBERS = st.floats(-1e12, 1e12)
@@ -175,7 +176,7 @@ def test_the_default_is_at_most_the_rounding_of_the_terms() -> None:
             a, b = program.families[atom.family].chosen(atom.point[None], np.array([atom.component]))
             at = np.abs(proof.x)[program.families[atom.family].columns[atom.component]]
             terms += atom.multiplier * (np.abs(a[0]) @ at + abs(b[0]) + np.abs(a[0]).max())
-        assert solution.atol <= 4 * TUNING.rounding * terms, name
+        assert solution.atol <= 4 * ROUNDING * terms, name
 
 
 def test_verify_and_files_believe_no_wider_gap(tmp_path: Path) -> None:

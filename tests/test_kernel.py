@@ -160,50 +160,6 @@ def test_layout_is_that_of_numpy(p: int, columns: int, order: int) -> None:
         assert np.allclose(found[key], other[key], rtol=1e-14, atol=0)
 
 
-@settings(max_examples=30, deadline=None)
-@given(formulas(), st.integers(0, 10**6), st.integers(1, 2), st.booleans())
-@np.errstate(all="ignore")  # as in a solve
-def test_rounds_of_the_kernel_split_and_bound_as_numpy_does(
-    formula: lsip.Expression, seed: int, p: int, uncertain: bool
-) -> None:
-    """Parts make up their boxes exactly, have the bounds that NumPy gives them, and end where they should."""
-    rng, k = np.random.default_rng(seed), formula.size // p
-    table = formula[: p * k].reshape(p, k)
-    x = lsip.Variable(k, name="x")
-    program = lsip.Problem(lsip.minimize(x[0]), [lsip.forall(Y, table @ x <= np.sin(Y.sum()) * np.ones(p))]).compile()
-    family, weights = program.families[0], rng.normal(size=(p, k + 1))
-    spread = 1e-3 * rng.random((p, k + 1)) if uncertain else None
-    cover = Cover(family, family.domain.cells()[0])
-    rows = rng.permutation(cover.n)[:9]
-    lower, upper, kept = cover.lower[rows], cover.upper[rows], np.setdiff1d(np.arange(cover.n), rows)
-    others = cover.lower[kept].copy()
-    first = cover.bounds(weights, rows, spread)
-    goal = float(np.median(np.where(np.isfinite(first[0]), first[0], 1e9).max(axis=1)))
-    alert = np.inf if seed % 2 else goal
-    found = cover.settle(rows, weights, spread, (goal, alert), 10**6, 10**6)
-    if found is None:  # kinks
-        return
-    assert cover.whole
-    assert np.array_equal(cover.lower[kept], others)
-    parts = found.places
-    assert len(parts) == cover.n - len(kept)
-    assert np.prod(cover.upper[parts] - cover.lower[parts], axis=1).sum() == pytest.approx(
-        np.prod(upper - lower, axis=1).sum(), rel=1e-12
-    )
-    bound, _, model = cover.bounds(weights, parts, spread)
-    assert np.allclose(found.bound, bound, rtol=1e-9, atol=1e-9, equal_nan=True)
-    assert np.allclose(found.model, model, rtol=1e-9, atol=1e-9)
-    y = cover.lower[parts] + rng.random((20, len(parts), 2)) * (cover.upper[parts] - cover.lower[parts])
-    flat = family.tape.values(y.reshape(-1, 2)).reshape(20, len(parts), -1)
-    a, b = flat[..., : p * k].reshape(20, len(parts), p, k), flat[..., p * k :]
-    value = (a * weights[:, :-1]).sum(axis=-1) + b * weights[:, -1]
-    room = 1e-12 * (1 + np.abs(value))
-    assert not (value > found.bound + room).any()
-    still = (found.bound > goal).any()
-    rough = cover.rough[parts].any()
-    assert not still or rough or cover.n > 100 or (found.model > alert).any()
-
-
 # ---- models carried from node to node --------------------------------------------------------------------------------
 
 

@@ -27,32 +27,6 @@ from .polytope import Polytope
 from .product import Product
 
 
-@dataclass(frozen=True)
-class BarrierTuning:
-    """How the path is followed.
-
-    Parameters
-    ----------
-    gap
-        Between the last point and the furthest one, relative to the size of the set.
-    faster
-        The factor by which the direction pulls harder from one point of the path to the next.
-    newton
-        Steps of Newton's method to each of them, at most.
-    centred, close
-        The squared decrement at which a point counts as one of the path, and the decrement up to which steps are whole.
-    """
-
-    gap: float = 1e-10
-    faster: float = 30.0
-    newton: int = 30
-    centred: float = 1e-9
-    close: float = 0.25
-
-
-TUNING = BarrierTuning()
-
-
 @dataclass(frozen=True, eq=False)
 class Round:
     """A stretched ball: |F v + f| <= 1."""
@@ -119,8 +93,8 @@ class Barrier:
         count = len(self.h) + 2 * len(self.rounds)
         strength, moved = count / size, np.zeros_like(pull)
         reached, going = np.full(len(d), strength), np.ones(len(d), dtype=bool)
-        while strength < count / (TUNING.gap * size) and going.any():
-            strength *= TUNING.faster
+        while strength < count / (1e-10 * size) and going.any():  # the gap that is left
+            strength *= 30.0
             found, settled = self._centred(moved[going], strength * pull[going])
             going[going] = settled
             moved[going], reached[going] = found[settled], strength
@@ -133,7 +107,7 @@ class Barrier:
     def _centred(self, moved: Array, pull: Array) -> tuple[Array, NDArray[np.bool_]]:
         """The points of the path for pulls, by damped steps of Newton's method, and where rounding leaves them be."""
         settled = np.zeros(len(moved), dtype=bool)
-        for _ in range(TUNING.newton):
+        for _ in range(30):
             check("intersection of index sets")
             gradient, hessian = self._derivatives(moved)
             try:
@@ -142,11 +116,12 @@ class Barrier:
                 break
             decrement = ((pull - gradient) * step).sum(axis=1)
             length = np.sqrt(np.maximum(decrement, 0.0))
-            step = np.where(settled[:, None], 0.0, step / np.where(length > TUNING.close, 1 + length, 1.0)[:, None])
+            # Damped as for self-concordant functions, and whole where the decrement is small.
+            step = np.where(settled[:, None], 0.0, step / np.where(length > 0.25, 1 + length, 1.0)[:, None])
             inside = np.isfinite(step).all(axis=1)
             inside[inside] = self._holds(moved[inside] + step[inside])
             moved = np.where(inside[:, None], moved + step, moved)
-            settled |= inside & (decrement <= TUNING.centred)
+            settled |= inside & (decrement <= 1e-9)
             if (settled | ~inside).all():
                 break
         return moved, settled

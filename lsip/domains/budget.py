@@ -19,25 +19,6 @@ from .points import constant, coordinates
 from .proven import Directions, add_down, raised, sum_bounds
 
 
-@dataclass(frozen=True)
-class BudgetTuning:
-    """How uniform points are drawn.
-
-    Parameters
-    ----------
-    least_share
-        The least share of the cube for which they are found by rejection, which takes long where it is smaller.
-    sweeps
-        Of the random walk over all coordinates, otherwise.
-    """
-
-    least_share: float = 1e-2
-    sweeps: int = 40
-
-
-TUNING = BudgetTuning()
-
-
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Budget(Domain):
@@ -113,7 +94,7 @@ class Budget(Domain):
     def sample(self, n: int, seed: Seed = 0) -> Array:
         """Draw `n` uniform points."""
         rng = np.random.default_rng(seed)
-        if self._share < TUNING.least_share:
+        if self._share < 0.01:  # of the cube: rejection takes long
             return self._walk(self.place(rng.random((n, self.dim))), rng)
         kept = np.empty((0, self.dim))
         while len(kept) < n:
@@ -123,7 +104,7 @@ class Budget(Domain):
 
     def _walk(self, y: Array, rng: np.random.Generator) -> Array:
         """Draw one coordinate after the other anew, given all the others."""
-        for j in np.tile(np.arange(self.dim), TUNING.sweeps):
+        for j in np.tile(np.arange(self.dim), 40):
             spent = np.abs(y).sum(axis=1) - np.abs(y[:, j])
             y[:, j] = np.clip(self.budget - spent, 0.0, 1.0) * rng.uniform(-1.0, 1.0, len(y))
         return y

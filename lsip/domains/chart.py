@@ -21,25 +21,6 @@ from .rational import Deepest, Form, deepest, substitute
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class ChartTuning:
-    """When a polytope has room, and how points are pulled into it.
-
-    Parameters
-    ----------
-    least_ball
-        An inscribed ball smaller than this, relative to the bounding box, leaves floats no room.
-    doublings
-        Of a step towards the anchor: they lead from an ulp to the whole way.
-    """
-
-    least_ball: float = 1e-8
-    doublings: int = 64
-
-
-TUNING = ChartTuning()
-
-
 @dataclass(frozen=True, eq=False)
 class Affine:
     """Functions slopes z + constants, whose coefficients are known up to errors."""
@@ -119,7 +100,7 @@ class Chart:
         todo = np.flatnonzero(~(slack >= 0).all(axis=1))
         need = np.maximum(-slack[todo], 0.0)
         start, step = z[todo], np.maximum((need / (need + self.depths)).max(axis=1, initial=0.0), 2.0**-53)
-        for _ in range(TUNING.doublings):
+        for _ in range(64):  # doublings lead from an ulp to the whole way
             if not len(todo):
                 break
             whole = step >= 1
@@ -152,7 +133,7 @@ def _anchor(slacks: Affine, lower: Array, upper: Array) -> tuple[Array, Array] |
     system = Halfspaces.read(-slacks.slopes[sloped], slacks.constants[sloped])
     frame = system.box_frame(lower, upper)
     ball = frame.largest_ball()
-    if ball is None or ball[1] <= TUNING.least_ball:
+    if ball is None or ball[1] <= 1e-8:  # of the bounding box: floats have no room
         return None
     anchor = frame.to_points(ball[0])
     depths = slacks.least(anchor[None])[0]

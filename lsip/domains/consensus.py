@@ -8,7 +8,6 @@ mixing extrapolates the steps, of which there would be many otherwise. All of th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,32 +17,6 @@ from ..deadline import check
 
 Array = NDArray[np.float64]
 Projection = Callable[[Array], Array]
-
-
-@dataclass(frozen=True)
-class ConsensusTuning:
-    """How long copies are brought together.
-
-    Parameters
-    ----------
-    most_steps, last_steps
-        Projections onto every set, at most, and where the prices are nearly known.
-    agreed
-        Distance of copies, relative to the size of the sets, at which they count as one point.
-    memory
-        Steps that are extrapolated.
-    regular
-        Of the least squares behind the extrapolation, whose columns have length 1.
-    """
-
-    most_steps: int = 1000
-    last_steps: int = 60
-    agreed: float = 2e-15
-    memory: int = 6
-    regular: float = 1e-10
-
-
-TUNING = ConsensusTuning()
 
 
 class Agreement(NamedTuple):
@@ -80,11 +53,11 @@ def agree(
 
     v = np.repeat(start[None], k, axis=0) + (0.0 if prices is None else prices / rho)
     mixing = _Mixing()
-    for _ in range(TUNING.most_steps if prices is None else TUNING.last_steps):
+    for _ in range(1000 if prices is None else 60):  # few, where the prices are nearly known
         check("intersection of index sets")
         y = np.stack([project(part) for project, part in zip(sets, v, strict=True)])
         z = middle(v, y)
-        apart = np.abs(z - y).max(axis=(0, 2)) > TUNING.agreed * (size + np.abs(z).max(axis=1))
+        apart = np.abs(z - y).max(axis=(0, 2)) > 2e-15 * (size + np.abs(z).max(axis=1))
         if not apart.any():
             break
         flat, step = (np.moveaxis(part, 0, 1).reshape(len(start), -1) for part in (v, z - y))
@@ -120,13 +93,13 @@ class _Mixing:
         self.changes.append(np.where(lost, 0.0, step - self.last[1]))
         for known in (*self.moves, *self.changes):
             known[lost[:, 0]] = 0.0
-        del self.moves[: -TUNING.memory], self.changes[: -TUNING.memory]
+        del self.moves[:-6], self.changes[:-6]
         self.last = (v, step)
         changes, moves = np.stack(self.changes, axis=2), np.stack(self.moves, axis=2)  # (N, q, memory)
         scale = np.linalg.norm(changes, axis=1, keepdims=True)
         scale = np.where(scale > 0, scale, 1.0)
         changes, moves = changes / scale, moves / scale
-        gram = np.einsum("nqi,nqj->nij", changes, changes) + TUNING.regular * np.eye(changes.shape[2])
+        gram = np.einsum("nqi,nqj->nij", changes, changes) + 1e-10 * np.eye(changes.shape[2])
         share = np.linalg.solve(gram, np.einsum("nqi,nq->ni", changes, step)[..., None])
         result: Array = v + step - ((moves + changes) @ share)[..., 0]
         return result

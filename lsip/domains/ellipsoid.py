@@ -18,28 +18,6 @@ from .points import constant, unit_ball
 from .proven import LOST, Directions, add_down, add_up, dot_bounds, pulled_in, raised, two_sum
 
 
-@dataclass(frozen=True)
-class EllipsoidTuning:
-    """When an ellipsoid has room, and how points are brought to it.
-
-    Parameters
-    ----------
-    most_doubt
-        Of whether a point is inside, in units of the square of its distance; beyond, the ellipsoid is almost flat.
-    newton_steps
-        For the multiplier of a projection; they double the digits.
-    near
-        A point counts as one of the boundary within this relative distance.
-    """
-
-    most_doubt: float = 1e-3
-    newton_steps: int = 100
-    near: float = 1e-9
-
-
-TUNING = EllipsoidTuning()
-
-
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Ellipsoid(Domain):
@@ -118,7 +96,7 @@ class Ellipsoid(Domain):
             away = (points[outside] - self.centre) @ directions
             # z = away / (1 + k / squares) for the least k >= 0 with ||z / half-axes|| <= 1: convex, from the left.
             k = np.zeros((len(outside), 1))
-            for _ in range(TUNING.newton_steps):
+            for _ in range(100):  # Newton's steps, which double the digits
                 terms = squares * (away / (squares + k)) ** 2
                 value = terms.sum(axis=1, keepdims=True)
                 slope = -2 * (terms / (squares + k)).sum(axis=1, keepdims=True)
@@ -172,7 +150,7 @@ class Ellipsoid(Domain):
         offset = y - self.centre
         slope = offset @ inverse
         height, length = (offset * slope).sum(axis=1), np.maximum(np.linalg.norm(slope, axis=1), 1e-300)
-        normal = np.where((height >= 1 - TUNING.near)[:, None], slope / length[:, None], 0.0)
+        normal = np.where((height >= 1 - 1e-9)[:, None], slope / length[:, None], 0.0)  # a point of the boundary
         # The trace of the second derivatives within the tangent, over the length of the first.
         across = np.trace(inverse) - np.einsum("ni,ij,nj->n", normal, inverse, normal)
         return normal, across / length
@@ -228,7 +206,7 @@ def _to_ball(shape: Array) -> tuple[Array, float]:
     low, high = dot_bounds(middle[:, None, :], unit[None])
     away = np.maximum(np.abs(high - np.eye(m)), np.abs(low - np.eye(m))) + extra
     doubt = float(away.sum(axis=1).max() * (1 + (m + 8) * 2.0**-52))
-    if not doubt < TUNING.most_doubt:
+    if not doubt < 1e-3:  # in units of the squared distance: the ellipsoid is almost flat
         raise ModelError(
             "The `shape` of an ellipsoid is so close to singular that doubles cannot tell what is inside; its "
             f"eigenvalues are {point(np.linalg.eigvalsh(shape))}. Use fewer coordinates and a formula for the others."

@@ -8,11 +8,11 @@ which rows hold its maximum, and rational multipliers of these prove it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
+from ..deadline import EFFORT
 from .base import Array, Domain
 from .box import Box
 from .budget import Budget
@@ -25,25 +25,6 @@ from .simplex import Simplex
 from .union import Union
 
 Slopes = Sequence[Fraction]
-
-
-@dataclass(frozen=True)
-class ExactSupportTuning:
-    """What is looked at in rational numbers.
-
-    Parameters
-    ----------
-    light
-        Multipliers below this share of the largest are a solver's rounding.
-    most_points
-        Scenarios that are looked at one by one.
-    """
-
-    light: float = 1e-9
-    most_points: int = 10_000
-
-
-TUNING = ExactSupportTuning()
 
 
 def exact_support(domain: Domain, slopes: Slopes) -> Fraction | None:
@@ -62,7 +43,7 @@ def exact_support(domain: Domain, slopes: Slopes) -> Fraction | None:
         return max(slopes)
     if isinstance(domain, Budget):
         return _of_budget(domain, slopes)
-    if isinstance(domain, Finite) and len(domain.points) <= TUNING.most_points:
+    if isinstance(domain, Finite) and len(domain.points) <= EFFORT.exact // 10:
         return max(_dot(slopes, point) for point in domain.points.tolist())
     return _of_polytope(domain, slopes) if isinstance(domain, Polytope) else None
 
@@ -97,7 +78,7 @@ def _of_polytope(domain: Polytope, slopes: Slopes) -> Fraction | None:
     if not 0 < size < np.inf:
         return None
     _, weights, found = furthest(domain.A, domain.b, direction[None] / size)
-    heavy = np.flatnonzero(weights[0] > TUNING.light * weights[0].max(initial=0.0))
+    heavy = np.flatnonzero(weights[0] > 1e-9 * weights[0].max(initial=0.0))  # others are a solver's rounding
     exact = _combination(domain.A[heavy], slopes) if found[0] else None
     if exact is None or min(exact) < 0:
         return None

@@ -14,25 +14,8 @@ from ..legible import legibly
 from ..validation import numbers
 from .base import Array, Cell, Domain, Seed, as_points, check_grid
 from .notation import point
-from .points import TUNING as POINTS
-from .points import constant
+from .points import FARTHEST, constant
 from .proven import Directions, raised
-
-
-@dataclass(frozen=True)
-class FiniteTuning:
-    """How exactly a set is measured.
-
-    Parameters
-    ----------
-    most_compared
-        Beyond this many points, their pairwise distances are not all computed.
-    """
-
-    most_compared: int = 2000
-
-
-TUNING = FiniteTuning()
 
 
 @final
@@ -61,7 +44,7 @@ class Finite(Domain):
     @property
     def diameter(self) -> float:
         """The largest distance of two points; the diagonal of the bounding box when there are very many."""
-        if len(self.points) > TUNING.most_compared:
+        if len(self.points) > 2000:  # their distances are not all computed
             return float(np.linalg.norm(self.upper - self.lower))
         return max(float(np.linalg.norm(self.points - p, axis=1).max()) for p in self.points)
 
@@ -87,7 +70,7 @@ class Finite(Domain):
 
     def project(self, y: ArrayLike) -> Array:
         """Find the nearest of the points."""
-        near = as_points(y, self.dim).clip(-POINTS.farthest, POINTS.farthest)  # from further off, all are as far
+        near = as_points(y, self.dim).clip(-FARTHEST, FARTHEST)  # from further off, all are as far
         return self.points[self._nearest(near)[1]]
 
     @property

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..deadline import EFFORT
 from ..errors import ModelError
 from .furthest import furthest
 from .proven import SMALL_PRODUCT, add_up, dot_bounds, raised, two_product
@@ -27,32 +28,11 @@ class HalfspacesTuning:
 
     Parameters
     ----------
-    most_rounds
-        Of linear programs in ever smaller frames.
-    alike
-        Widths of a bounding box that differ by less than this factor share one scale.
-    least_width
-        What is smaller is a point.
-    farthest
-        Right-hand sides beyond it, in the units of a frame, are only said to be far away.
     most_exact
         Numbers in A up to which questions are settled in rational arithmetic, within about a second.
-    most_named
-        Rows named in a message.
-    at_once
-        Numbers that are added up at once, where many directions are bounded.
-    doubt
-        Of sums in floats, relative to their terms: points that keep inequalities by more are inside.
     """
 
-    most_rounds: int = 4
-    alike: float = 1e-3
-    least_width: float = 1e-200
-    farthest: float = 1e30
     most_exact: int = 2000
-    doubt: float = 1e-12
-    most_named: int = 6
-    at_once: int = 500_000
 
 
 TUNING = HalfspacesTuning()
@@ -105,8 +85,9 @@ class Halfspaces:
     def box_frame(self, lower: Array, upper: Array) -> Frame:
         """Coordinates in which a bounding box has its centre at 0 and widths of about 1."""
         width = upper - lower
-        largest = max(float(width.max() or np.abs(lower).max()), TUNING.least_width)
-        thin = (width < TUNING.alike * largest) & (width > TUNING.least_width)
+        point = 1e-200  # what is smaller is a point
+        largest = max(float(width.max() or np.abs(lower).max()), point)
+        thin = (width < 1e-3 * largest) & (width > point)
         return Frame.of(self, lower + width / 2, np.where(thin, width, largest))
 
     def single(self) -> tuple[Array, Array]:
@@ -129,7 +110,7 @@ class Halfspaces:
         """What multipliers w >= 0 (N, q) prove about d[n] · y."""
         used = w != 0
         most = int(used.sum(axis=1).max(initial=0))
-        every = max(TUNING.at_once // ((most + 1) * (self.dim + 1)), 1)
+        every = max(EFFORT.batch // ((most + 1) * (self.dim + 1)), 1)
         parts = [self._bound(d[n : n + every], w[n : n + every], most) for n in range(0, max(len(d), 1), every)]
         low, high = (np.concatenate(ends) for ends in zip(*parts, strict=True))
         return Bound(low[:, :-1], high[:, :-1], high[:, -1])
@@ -157,8 +138,8 @@ class Halfspaces:
         }
         largest = max(weights.values())
         terms = [f"{float(w / largest):.6g} × row {i}" for i, w in sorted(weights.items())]
-        if len(terms) > TUNING.most_named:
-            terms[TUNING.most_named :] = [f"{len(terms) - TUNING.most_named} others"]
+        if (others := len(terms) - 6) > 0:
+            terms[6:] = [f"{others} others"]
         return ModelError(
             f"The polytope is empty: of A y <= b, {' + '.join(terms)} says 0 <= {float(proof.depth / largest):.6g}."
         )
@@ -200,7 +181,7 @@ class Frame:
         terms = np.column_stack([system.rows, system.sides])
         low, high = dot_bounds(np.tile(np.append(-centre, 1.0), (len(terms), 1)), terms)
         with np.errstate(over="ignore"):
-            sides = np.minimum((low / 2 + high / 2) / factors, TUNING.farthest)
+            sides = np.minimum((low / 2 + high / 2) / factors, 1e30)  # far away is all that is said
         return cls(centre, extent, rows / factors[:, None], sides, factors)
 
     @property
@@ -242,7 +223,7 @@ def outer_box(system: Halfspaces) -> tuple[Array, Array]:
     if _reached(system, *told):
         return told
     frame, box = system.unit_frame(), None
-    for _ in range(TUNING.most_rounds):
+    for _ in range(4):  # in ever smaller frames
         towards = np.concatenate([-np.eye(system.dim), np.eye(system.dim)])
         _, multipliers, found = frame.furthest(towards)
         if not found.all():
@@ -273,7 +254,7 @@ def _reached(system: Halfspaces, lower: Array, upper: Array) -> bool:
     others = (system.rows != 0).sum(axis=1) > 1
     rows, sides = system.rows[others], system.sides[others]
     size = np.abs(corners) @ np.abs(rows).T + np.abs(sides)
-    return bool((corners @ rows.T + TUNING.doubt * size <= sides).all())
+    return bool((corners @ rows.T + 1e-12 * size <= sides).all())  # of sums in floats
 
 
 def _tightened(

@@ -30,43 +30,6 @@ from .simplex import Simplex
 from .union import Union
 
 
-@dataclass(frozen=True)
-class IntersectionTuning:
-    """How an intersection is explored.
-
-    Parameters
-    ----------
-    directions
-        In which the furthest points are looked for, beside those along the axes: their mean is deep inside.
-    least_width
-        Of an intersection that is not flat, relative to its largest one.
-    halvings
-        Of a ray, to find where it leaves the set.
-    rays
-        Along which a volume is estimated.
-    walk
-        Steps of the random walk for uniform samples, for each dimension.
-    least_share
-        Of draws from the bounding box that lie inside, for samples without a walk.
-    doublings
-        Of a step towards the middle, from an ulp on, until the point is proven to lie in all sets.
-    on_plane
-        Tolerance of membership on a flat set, whose points are rounded.
-    """
-
-    directions: int = 16
-    least_width: float = 1e-7
-    halvings: int = 55
-    rays: int = 20_000
-    walk: int = 10
-    least_share: float = 0.02
-    doublings: int = 54
-    on_plane: float = 1e-13
-
-
-TUNING = IntersectionTuning()
-
-
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Intersection(Domain):
@@ -115,7 +78,7 @@ class Intersection(Domain):
         held = self.contains(ends, 0.0)  # the sets may not have agreed upon others
         anchor = ends[held].mean(axis=0) if held.any() else ends.mean(axis=0)
         _, widths, basis = np.linalg.svd(ends - anchor, full_matrices=False)
-        wide = widths > TUNING.least_width * max(widths[0], 1e-300)
+        wide = widths > 1e-7 * max(widths[0], 1e-300)  # flat where it is less
         self._set(
             lower=constant(lower, "lower", 1),
             upper=constant(upper, "upper", 1),
@@ -131,11 +94,16 @@ class Intersection(Domain):
             )
 
     @property
+    def _tolerance(self) -> float:
+        """Of membership: points on a flat set are rounded."""
+        return 0.0 if self.parameters == self.dim else 1e-13
+
+    @property
     def _size(self) -> float:
         return float(np.linalg.norm(self.upper - self.lower)) or 1.0
 
     def _directions(self) -> Array:
-        return 2 * additive_recurrence(TUNING.directions + 1, self.dim)[1:] - 1  # the first one is 0
+        return 2 * additive_recurrence(17, self.dim)[1:] - 1  # the first one is 0
 
     def _check(self, common: Agreement) -> None:
         """Refuse sets that are proven to have no point in common: normals that add up to 0 tell them apart."""
@@ -164,7 +132,7 @@ class Intersection(Domain):
         k = self.parameters
         if k == 0:
             return 0, 1.0
-        normal = np.random.default_rng(0).normal(size=(TUNING.rays, k))
+        normal = np.random.default_rng(0).normal(size=(20_000, k))  # rays along which the volume is estimated
         unit = normal / np.linalg.norm(normal, axis=1, keepdims=True)
         ball = pi ** (k / 2) / gamma(k / 2 + 1)
         stretch = float(np.sqrt(np.linalg.det(self._basis.T @ self._basis)))
@@ -206,7 +174,7 @@ class Intersection(Domain):
 
     def _holds(self, y: Array) -> NDArray[np.bool_]:
         """Whether points are inside, but for the rounding of a flat set."""
-        tol = 0.0 if self.parameters == self.dim else TUNING.on_plane
+        tol = self._tolerance
         return self.contains(y, tol)
 
     @property
@@ -221,8 +189,8 @@ class Intersection(Domain):
             ends = np.where(along > 0, (self.upper - start) / along, (self.lower - start) / along)
         high = np.maximum(np.where(along == 0, np.inf, ends).min(axis=1), 0.0)
         high = np.where(np.isfinite(high), high, 0.0)
-        tol = 0.0 if self.parameters == self.dim else TUNING.on_plane
-        for _ in range(TUNING.halvings):
+        tol = self._tolerance
+        for _ in range(55):  # halvings: as many as tell doubles apart
             middle = (low + high) / 2
             inside = self.contains(start + middle[:, None] * along, tol)
             low, high = np.where(inside, middle, low), np.where(inside, high, middle)
@@ -242,14 +210,14 @@ class Intersection(Domain):
         """Draw from the bounding box, and keep what is inside; by a random walk where that is too little, or flat."""
         rng = np.random.default_rng(seed)
         kept, drawn = np.empty((0, self.dim)), 0
-        while self.parameters == self.dim and len(kept) < n and (len(kept) + 8) >= TUNING.least_share * drawn:
+        while self.parameters == self.dim and len(kept) < n and (len(kept) + 8) >= 0.02 * drawn:
             points = rng.uniform(self.lower, self.upper, size=(2 * n + 16, self.dim))
             kept, drawn = np.concatenate([kept, points[self.contains(points, 0.0)]]), drawn + len(points)
         return kept[:n] if len(kept) >= n else self._walk(self.place(rng.random((n, self.parameters))), rng)
 
     def _walk(self, y: Array, rng: np.random.Generator) -> Array:
         """Draw a point of the line through each one in a random direction, again and again."""
-        for _ in range(TUNING.walk * self.parameters if len(y) else 0):
+        for _ in range(10 * self.parameters if len(y) else 0):  # steps of the walk
             along = rng.normal(size=(len(y), self.parameters)) @ self._basis.T
             forward, back = self._reach(y, along), self._reach(y, -along)
             y = y + along * (rng.random(len(y)) * (forward + back) - back)[:, None]
@@ -299,8 +267,8 @@ class Intersection(Domain):
             start[far] = self.project(start[far])
         lower, upper = no_witness(start)
         todo = np.arange(len(start))
-        for i in range(TUNING.doublings + 1):
-            step = 2.0 ** (i - TUNING.doublings) if i else 0.0
+        for i in range(55):  # doublings of an ulp, up to the whole way
+            step = 2.0 ** (i - 54) if i else 0.0
             lower[todo], upper[todo] = self._common(start[todo] + step * (self._anchor - start[todo]))
             todo = todo[np.isnan(lower[todo]).any(axis=1)]
             if not len(todo):

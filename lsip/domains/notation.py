@@ -4,23 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class NotationTuning:
-    """How much of a set is written.
-
-    Parameters
-    ----------
-    most
-        Coordinates, or factors; of more, the first three and the last.
-    """
-
-    most: int = 8
-
-
-TUNING = NotationTuning()
 _SUPERSCRIPTS = dict(zip("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹", strict=True))
 
 
@@ -46,13 +30,13 @@ def latex_power(sets: Sequence[str]) -> str:
 
 
 def _few(sets: Sequence[str], dots: str = "…") -> Sequence[str]:
-    return sets if len(sets) <= TUNING.most else [*sets[:3], dots, sets[-1]]
+    return sets if len(sets) <= 8 else [*sets[:3], dots, sets[-1]]
 
 
 def point(values: Iterable[float]) -> str:
     """A point as (1, 2); a number when it has one coordinate."""
     numbers = [f"{value:.6g}" for value in values]
-    if len(numbers) > TUNING.most:
+    if len(numbers) > 8:
         numbers = [*numbers[:3], "…", numbers[-1]]
     return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
 

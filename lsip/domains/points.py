@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from operator import index
 
@@ -14,24 +13,7 @@ from ..validation import Flag, Natural, checked, fits, numbers, shown
 
 Array = NDArray[np.float64]
 
-
-@dataclass(frozen=True)
-class PointsTuning:
-    """Which index points are taken.
-
-    Parameters
-    ----------
-    farthest
-        The largest coordinate of one, so that distances can be squared.
-    most_coordinates
-        Of one point, so that a few of them fit into memory.
-    """
-
-    farthest: float = 1e100
-    most_coordinates: int = 2**24
-
-
-TUNING = PointsTuning()
+FARTHEST = 1e100  # the largest coordinate of an index point: its square, and sums of squares, are doubles
 
 
 @checked(dim=Natural, finite=Flag)
@@ -58,7 +40,7 @@ def coordinates(m: object, written: str) -> int:
         size = index(m)  # type: ignore[arg-type]
     except TypeError:
         raise ModelError(f"{written} needs the number m of coordinates, an integer; got {shown(m)}.") from None
-    fits("A point of an index set", size, most=TUNING.most_coordinates)
+    fits("A point of an index set", size, most=2**24)  # so that a few fit into memory
     return size
 
 
@@ -70,9 +52,9 @@ def constant(values: ArrayLike, name: str, ndim: int, *, bounded: bool = True) -
         raise ModelError(f"`{name}` must be {kind}, and not empty; got shape {array.shape}.")
     if np.isnan(array).any() or (bounded and np.isinf(array).any()):
         raise ModelError(f"`{name}` must be finite, because index sets are bounded; got {shown(values)}.")
-    if np.abs(array[np.isfinite(array)]).max(initial=0.0) > TUNING.farthest:
+    if np.abs(array[np.isfinite(array)]).max(initial=0.0) > FARTHEST:
         raise ModelError(
-            f"`{name}` must stay below {TUNING.farthest:g}, so that distances can be squared; "
+            f"`{name}` must stay below {FARTHEST:g}, so that distances can be squared; "
             f"got {np.abs(array).max():.3g}. Measure the index in other units."
         )
     array = np.asarray(array)

@@ -15,7 +15,7 @@ from math import ulp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .points import TUNING
+from .points import FARTHEST
 
 Array = NDArray[np.float64]
 
@@ -111,7 +111,7 @@ class Directions:
 
     def given(self, top: Array) -> Array:
         """Upper bounds (N,) along the scaled rows, as upper bounds along the given ones; nan becomes inf."""
-        missed = self.unit.shape[1] * ulp(0.0) * TUNING.farthest * 4
+        missed = self.unit.shape[1] * ulp(0.0) * FARTHEST * 4
         top = np.where(np.isnan(top), np.inf, np.where(self.lost, add_up(top, missed), top))
         with np.errstate(over="ignore"):
             scaled = np.maximum(np.ldexp(top, self.exponent), -_LARGEST)

@@ -21,22 +21,6 @@ from .proven import sum_bounds
 UNIT = 2.0**-53  # multiples of it between 0 and 1 are floats, and so are their sums and differences there
 
 
-@dataclass(frozen=True)
-class SimplexTuning:
-    """Which points are moved so that their coordinates sum to exactly 1.
-
-    Parameters
-    ----------
-    least_moved
-        The least coordinate, unless it is 0: moved to a multiple of `UNIT`, it changes in the tenth digit at most.
-    """
-
-    least_moved: float = 2.0**-22
-
-
-TUNING = SimplexTuning()
-
-
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Simplex(Domain):
@@ -132,7 +116,8 @@ class Simplex(Domain):
         points = np.maximum(points, 0.0)
         if outside.any():
             points[outside] = self.project(as_points(y, self.dim)[outside])
-        coarse = ((points == 0) | (points >= TUNING.least_moved)).all(axis=1)
+        # Moved to a multiple of `UNIT`, they change in the tenth digit at most.
+        coarse = ((points == 0) | (points >= 2.0**31 * UNIT)).all(axis=1)
         points[coarse] = np.rint(points[coarse] / UNIT) * UNIT
         n, largest = np.arange(len(points)), points.argmax(axis=1)
         others = -points

@@ -7,32 +7,16 @@ taken exactly, and what depends on the index is left.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from ..deadline import EFFORT
 from .graph import Add, Constant, Expression, Gather, Join, Negate, Sum
 from .operands import Ints
 from .sums import Array, Kept, Scattered
 
-
-@dataclass(frozen=True)
-class AddendTuning:
-    """How far sums are followed.
-
-    Parameters
-    ----------
-    most
-        Pairs of a row and an element that is added to it, in all nodes together; beyond, numbers stay where they are.
-        So they do where a number is added more than 2 ** 53 times.
-    """
-
-    most: int = 4_000_000
-
-
-TUNING = AddendTuning()
 Summed: TypeAlias = Add | Negate | Gather | Sum | Join
 
 
@@ -53,7 +37,7 @@ def numbers_in(e: Expression) -> tuple[list[Scattered], bool]:
     every = np.arange(e.size)
     waiting: dict[int, list[Addends]] = {id(e): [Addends(every, every, np.ones(e.size))]}
     found: list[Scattered] = []
-    left, several = TUNING.most, False
+    left, several = EFFORT.entries, False
     for node in reversed(_in_order(e)):
         mine = _merged(waiting.pop(id(node), []), node.size)
         left -= mine.rows.size

@@ -8,7 +8,6 @@ the kernel is off by many units in the last place; what is declared is an absolu
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,24 +18,10 @@ from .graph import Apply, Expression
 from .interval import Array, Interval, down, up
 from .jets import Numbers
 
+# SciPy's kernels were compared with multiprecision arithmetic for these arguments; beyond, an enclosure is [-1, 1]. The
+# absolute error of J₀ and of its derivatives that was measured is 1.3e-15.
+CHECKED, ERROR = (-1000.0, 1000.0), 8e-15
 
-@dataclass(frozen=True)
-class BesselTuning:
-    """What is known of SciPy's kernels.
-
-    Parameters
-    ----------
-    checked
-        The arguments for which they were compared with multiprecision arithmetic; beyond, an enclosure is [-1, 1].
-    error
-        The absolute error of J₀ and of its derivatives, at most; 1.3e-15 was measured.
-    """
-
-    checked: tuple[float, float] = (-1000.0, 1000.0)
-    error: float = 8e-15
-
-
-TUNING = BesselTuning()
 
 _j0, _j1, _jn = map(of_scipy, ("j0", "j1", "jn"))
 _derivatives: tuple[Callable[[Array], Array], ...] = (
@@ -53,8 +38,8 @@ def j0(u: Numbers, order: int = 0) -> Any:
     if not isinstance(u, Interval):
         return kernel(np.asarray(u, dtype=float))
     middle = 0.5 * u.lo + 0.5 * u.hi
-    room = up(np.maximum(u.hi - middle, middle - u.lo)) + TUNING.error
-    least, largest = TUNING.checked
+    room = up(np.maximum(u.hi - middle, middle - u.lo)) + ERROR
+    least, largest = CHECKED
     known = (u.lo >= least) & (u.hi <= largest)
     value = kernel(np.where(known, middle, 0.0))
     lo, hi = np.maximum(down(value - room), -1.0), np.minimum(up(value + room), 1.0)
@@ -77,7 +62,7 @@ BESSEL = Bessel(
     lambda u, f: j0(u, 3),
     image=(-1.0, 1.0),
     ulps=1.0,  # unused: enclosures have the absolute error
-    checked=TUNING.checked,
+    checked=CHECKED,
 )
 
 

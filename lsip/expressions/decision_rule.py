@@ -14,26 +14,6 @@ from .operands import Ints
 from .printing import Printer, number
 
 
-@dataclass(frozen=True)
-class DecisionRuleTuning:
-    """How much of a rule is printed.
-
-    Parameters
-    ----------
-    most_elements, most_terms
-        Elements of the decision, and terms of each; in the place of others there is an ellipsis.
-    nothing
-        Coefficients that are smaller than this, beside the largest, are left out.
-    """
-
-    most_elements: int = 12
-    most_terms: int = 12
-    nothing: float = 1e-9
-
-
-TUNING = DecisionRuleTuning()
-
-
 class Part(NamedTuple):
     """What of an entry lies between two numbers."""
 
@@ -115,7 +95,7 @@ class DecisionRule:
         arguments = (rf"\left({inside}\right)" if tex else f"({inside})") if inside else ""
         lines: list[str] = []
         for place in np.ndindex(shape):
-            if len(lines) == TUNING.most_elements:
+            if len(lines) == 12:
                 lines.append(rf"\text{{{int(np.prod(shape)) - len(lines)} more}}" if tex else "…")
                 break
             key = ", ".join(map(str, place))
@@ -124,16 +104,16 @@ class DecisionRule:
         return lines
 
     def _sum(self, coefficients: Array, tex: bool) -> str:
-        least = TUNING.nothing * float(np.abs(self.coefficients).max(initial=0.0))
+        least = 1e-9 * float(np.abs(self.coefficients).max(initial=0.0))
         used = np.flatnonzero(np.abs(coefficients) > least).tolist()
         total = ""
-        for k in used[: TUNING.most_terms]:
+        for k in used[:12]:
             value, monomial = float(coefficients[k]), self._monomial(k, tex)
             sign = ("-" if value < 0 else "") if not total else (" - " if value < 0 else " + ")
             size = number(abs(value), tex)
             total += sign + (monomial if monomial and size == "1" else f"{size} {monomial}".rstrip())
         dots = r" + \dots" if tex else " + …"
-        return (total or "0") + (dots if len(used) > TUNING.most_terms else "")
+        return (total or "0") + (dots if len(used) > 12 else "")
 
     def monomial(self, k: int) -> str:
         """What the k-th coefficient is multiplied with."""

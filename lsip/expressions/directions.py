@@ -55,26 +55,10 @@ class Quadratics:
         return np.abs(self.slope).sum(axis=-1) + self.bend
 
 
-@dataclass(frozen=True)
-class DirectionTuning:
-    """Where models of second order may be used.
-
-    Parameters
-    ----------
-    least, most
-        Sizes of all that is squared, beyond which squares, or what rounding takes from them, under- or overflow.
-    """
-
-    least: float = 1e-120
-    most: float = 1e120
-
-
-TUNING = DirectionTuning()
-
-
 def _in_range(size: Array) -> NDArray[np.bool_]:
     """Where squares of numbers that add up to such sizes are as accurate as rounding allows."""
-    return np.asarray((size > TUNING.least) & (size < TUNING.most))
+    # Beyond, squares or what rounding takes from them under- or overflow.
+    return np.asarray((size > 1e-120) & (size < 1e120))
 
 
 def squares(u: Array, g: Array) -> Array:

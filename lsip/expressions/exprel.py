@@ -7,34 +7,13 @@ negative u. Beyond, u f⁽ⁿ⁾ + n f⁽ⁿ⁻¹⁾ = exp(u) loses nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
 
 from .interval import Array, Interval, widened
 
-
-@dataclass(frozen=True)
-class ExprelTuning:
-    """How the function is computed.
-
-    Parameters
-    ----------
-    near
-        Arguments up to this size have a series.
-    powers
-        Of the argument in it: what is left out is below 1e-18 of the sum.
-    ulps
-        The error that is declared, for all orders.
-    """
-
-    near: float = 20.0
-    powers: int = 90
-    ulps: float = 64.0
-
-
-TUNING = ExprelTuning()
+EXPREL_ULPS = 64.0  # the error that is declared, for all orders: the series has 90 terms, and 1e-18 is left out
 
 
 @overload
@@ -49,15 +28,16 @@ def exprel(u: Interval | Array, order: int = 0) -> Interval | Array:
     """The derivative of that order of (exp(u) - 1) / u, at points or over intervals."""
     if not isinstance(u, Interval):
         return _values(np.asarray(u, dtype=float), order)
-    box = widened(_values(u.lo, order), _values(u.hi, order), TUNING.ulps)
+    box = widened(_values(u.lo, order), _values(u.hi, order), EXPREL_ULPS)
     return Interval(np.maximum(box.lo, 0.0), box.hi)
 
 
 def _values(u: Array, order: int) -> Array:
     with np.errstate(all="ignore"):
-        small = np.abs(u) <= TUNING.near
+        edge = 20.0  # where the series is used
+        small = np.abs(u) <= edge
         near = np.where(small, u, 0.0)
-        far = np.where(small, TUNING.near, u)
+        far = np.where(small, edge, u)
         return np.where(small, _series(near, order), np.where(u == -np.inf, 0.0, _far(far, order)))
 
 
@@ -65,7 +45,7 @@ def _series(u: Array, order: int) -> Array:
     """Σ u^k / (k! (k + n + 1)), and exp(u) n! Σ |u|^k / (k + n + 1)! for negative u; by Horner's rule."""
     w = np.abs(u)
     rising, falling = np.zeros_like(w), np.zeros_like(w)
-    for k in range(TUNING.powers, 0, -1):
+    for k in range(90, 0, -1):  # powers: what is left out is below 1e-18 of the sum
         rising = (rising + 1.0 / (k + order + 1)) * w / k
         falling = (falling + 1.0) * w / (k + order + 1)
     return np.where(u >= 0, rising + 1.0 / (order + 1), np.exp(u) * (falling + 1.0) / (order + 1))

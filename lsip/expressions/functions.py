@@ -14,7 +14,7 @@ from .elementary import EVERYWHERE, Function, decreasing, even, increasing, of_s
 from .elementary import FUNCTIONS as FUNCTIONS
 from .interval import Interval
 from .jets import Numbers, square
-from .sinc import TUNING, sinc
+from .sinc import CHECKED_ANGLES, sinc
 
 # Floats next to irrational numbers, each off by less than a unit.
 LOG_2 = 0.6931471805599453
@@ -56,7 +56,7 @@ _TABLE = (
         lambda u, f: -cos(u),
         image=(-1.0, 1.0),
         ulps=4.0,
-        checked=TUNING.checked,
+        checked=CHECKED_ANGLES,
         zero=0.0,
     ),
     Function(
@@ -68,7 +68,7 @@ _TABLE = (
         lambda u, f: sin(u),
         image=(-1.0, 1.0),
         ulps=4.0,
-        checked=TUNING.checked,
+        checked=CHECKED_ANGLES,
         zero=1.0,
     ),
     Function(
@@ -79,7 +79,7 @@ _TABLE = (
         lambda u, f: 2.0 * f * (1.0 + square(f)),
         lambda u, f: 2.0 * (1.0 + square(f)) * (1.0 + 3.0 * square(f)),
         ulps=4.0,
-        checked=TUNING.checked,
+        checked=CHECKED_ANGLES,
         zero=0.0,
     ),
     Function(
@@ -336,7 +336,7 @@ _TABLE = (
         lambda u, f: sinc(u, 3),
         image=(-0.22, 1.0),
         ulps=8.0,
-        checked=TUNING.checked,
+        checked=CHECKED_ANGLES,
     ),
     Function(
         "square",

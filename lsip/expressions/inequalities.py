@@ -12,48 +12,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deadline import check
+from ..deadline import EFFORT, check
 from .graph import Expression, Index
-from .interval import Array, up
+from .interval import EPS, Array, up
 from .jets import triangle
 from .tape import Tape, middle
 
 Bools = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class InequalitiesTuning:
-    """How sets cut by inequalities are bounded, and how their nearest points are found.
-
-    Parameters
-    ----------
-    tight
-        Widths of a bounding box that may be left over, relative to it.
-    most_boxes, most_rounds
-        With which it is sought.
-    newton_steps
-        Towards a nearest point, at most.
-    sweeps
-        Through the multipliers of one of these steps.
-    settled
-        Steps that are shorter than this, relative to the size of the set, end the search.
-    least_curvature
-        Of the model behind a step: where the boundary bends towards the point, it would have no minimum.
-    broken
-        Distance to the boundary, relative to the size of the set, below which a point counts as one of the set.
-    """
-
-    tight: float = 1e-4
-    most_boxes: int = 20_000
-    most_rounds: int = 80
-    newton_steps: int = 40
-    sweeps: int = 60
-    settled: float = 1e-15
-    least_curvature: float = 0.1
-    broken: float = 1e-12
-
-
-TUNING = InequalitiesTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +65,7 @@ class Inequalities:
         """
         low, high = known.min(axis=0, initial=np.inf), known.max(axis=0, initial=-np.inf)
         lower, upper = lower.copy(), upper.copy()
-        for _ in range(TUNING.most_rounds):
+        for _ in range(80):  # rounds of halving
             check("index set")
             kept = ~self.fail(lower, upper)
             lower, upper = lower[kept], upper[kept]
@@ -112,10 +77,10 @@ class Inequalities:
                 np.minimum(low, inside.min(axis=0, initial=np.inf)),
                 np.maximum(high, inside.max(axis=0, initial=-np.inf)),
             )
-            slack = TUNING.tight * (upper.max(axis=0) - lower.min(axis=0))
+            slack = 1e-4 * (upper.max(axis=0) - lower.min(axis=0))  # of the bounding box, that may be left over
             open_boxes = ((lower < low - slack) | (upper > high + slack)).any(axis=1)
             open_boxes &= (upper > lower).any(axis=1)
-            if not open_boxes.any() or len(lower) > TUNING.most_boxes:
+            if not open_boxes.any() or len(lower) > EFFORT.boxes:
                 break
             lower, upper = _halved(lower, upper, np.flatnonzero(open_boxes))
         return lower.min(axis=0), upper.max(axis=0)
@@ -124,11 +89,11 @@ class Inequalities:
         """Points of a box near y (N, m) that keep the inequalities, found from `start`, and whether they do."""
         z, multipliers = start.copy(), np.zeros((len(y), self.u.size))
         todo = np.arange(len(y))
-        for _ in range(TUNING.newton_steps):
+        for _ in range(40):  # Newton's steps
             check("projection")
             step, multipliers[todo] = self._step(z[todo], y[todo], multipliers[todo], lower, upper, size)
             z[todo] = np.clip(z[todo] + step, lower, upper)
-            todo = todo[(np.abs(step) > TUNING.settled * (size + np.abs(z).max())).any(axis=1)]
+            todo = todo[(np.abs(step) > 5 * EPS * (size + np.abs(z).max())).any(axis=1)]
             if not len(todo):
                 break
         return z, self.kept(z, size)
@@ -147,7 +112,8 @@ class Inequalities:
         bent = np.einsum("hnq,nq->nh", np.where(known[:, None], packed, 0.0), multipliers)
         bend[:, i, j] = bend[:, j, i] = bent
         roots, axes = np.linalg.eigh(eye - bend)
-        inverse = np.einsum("nij,nj,nkj->nik", axes, 1.0 / np.maximum(roots, TUNING.least_curvature), axes)
+        # Where the boundary bends towards the point, the model would have no minimum.
+        inverse = np.einsum("nij,nj,nkj->nik", axes, 1.0 / np.maximum(roots, 0.1), axes)
         # The inequalities, then the sides of the box, all as rows . step + heights >= 0.
         sides = np.broadcast_to(np.concatenate([eye, -eye]), (len(z), 2 * m, m))
         rows = np.concatenate([slope.transpose(1, 2, 0), sides], axis=1)
@@ -163,7 +129,8 @@ class Inequalities:
         with np.errstate(all="ignore"):
             value, slope, _ = self.tape.derivatives(y, 1)
             away = -value / np.maximum(np.linalg.norm(slope, axis=0), 1e-300)
-        return np.asarray(((value >= 0) | (away <= TUNING.broken * size)).all(axis=1))
+        # Nearer to the boundary counts as inside.
+        return np.asarray(((value >= 0) | (away <= 1e-12 * size)).all(axis=1))
 
 
 def _halved(lower: Array, upper: Array, chosen: NDArray[np.intp]) -> tuple[Array, Array]:
@@ -189,7 +156,7 @@ def _quadratic_program(inverse: Array, gradient: Array, rows: Array, heights: Ar
     usable = diagonal > 1e-14 * (diagonal.max(axis=1, keepdims=True) + 1e-300)
     start = heights - np.einsum("nqi,ni->nq", ways, gradient)  # heights at the step without any multiplier
     weights, current = np.zeros_like(heights), start.copy()
-    for _ in range(TUNING.sweeps):
+    for _ in range(60):  # sweeps through the multipliers
         moved = 0.0
         for k in range(rows.shape[1]):
             change = np.where(usable[:, k], -current[:, k] / np.where(usable[:, k], diagonal[:, k], 1.0), 0.0)

@@ -14,24 +14,6 @@ import numpy as np
 from ..lifetime import departing
 from ..validation import is_sparse
 
-
-@dataclass(frozen=True)
-class NamingTuning:
-    """Which numbers get a name.
-
-    Parameters
-    ----------
-    longest
-        Entries of a vector that are printed as they are; longer ones and matrices have names.
-    most
-        Operands that are looked through, in the order in which they are read.
-    """
-
-    longest: int = 6
-    most: int = 400
-
-
-TUNING = NamingTuning()
 _PLAIN = {str, int, float, bool, type(None)}
 
 
@@ -93,7 +75,7 @@ def _letters() -> Iterator[str]:
 def _matrices(statements: Iterable[object]) -> Iterator[Any]:
     """All matrices and long vectors that were typed, each once, in the order in which they are read."""
     waiting, seen = list(statements)[::-1], set[int]()
-    while waiting and len(seen) < TUNING.most:
+    while waiting and len(seen) < 400:  # operands in the order in which they are read
         item = waiting.pop()
         if id(item) in seen:
             continue
@@ -107,7 +89,7 @@ def _matrices(statements: Iterable[object]) -> Iterator[Any]:
 
 def _is_matrix(value: object) -> bool:
     if isinstance(value, np.ndarray):
-        return value.dtype.kind in "fiu" and (value.ndim > 1 or value.size > TUNING.longest)
+        return value.dtype.kind in "fiu" and (value.ndim > 1 or value.size > 6)  # longer vectors have names
     return is_sparse(value)
 
 

@@ -78,6 +78,9 @@ _SHAPED: dict[str, Schema] = {"args": _PLACES, "shape": _PLACES}
 _SPLINE: dict[str, Schema] = {"knots": _NUMBERS, "origins": _NUMBERS, "low": [_NUMBERS], "high": [_NUMBERS]}
 
 
+MOST_DIGITS = 4_000  # of a fraction: Python reads no more than 4,300
+
+
 @dataclass(frozen=True)
 class PlainTuning:
     """How large formulas in files may be, whoever wrote them: a few words could ask for more than a machine has.
@@ -91,8 +94,6 @@ class PlainTuning:
     most_entries
         Of a matrix that is to be semidefinite, whose directions are as many numbers as it has; also of all parameters
         that have no value.
-    most_digits
-        Of a fraction.
     most_unlisted
         Of what takes a number and no more: coordinates of simplices and budget sets, and elements of an array that
         neither a term nor a constant is in.
@@ -101,7 +102,6 @@ class PlainTuning:
     most_numbers: int = 20_000_000
     most_exponent: int = 10_000
     most_entries: int = 1_000_000
-    most_digits: int = 4_000
     most_unlisted: int = 10_000
 
 
@@ -112,12 +112,12 @@ TOO_LARGE = f"makes more than {TUNING.most_numbers:,} numbers in all, which is t
 
 def fraction(value: object) -> bool:
     """A fraction, such as "-1/3"."""
-    return isinstance(value, str) and len(value) <= TUNING.most_digits and bool(_FRACTION.fullmatch(value))
+    return isinstance(value, str) and len(value) <= MOST_DIGITS and bool(_FRACTION.fullmatch(value))
 
 
 def _short(v: Fraction) -> bool:
     """Whether a fraction has not too many digits; one takes more than three bits."""
-    return v.numerator.bit_length() + v.denominator.bit_length() < 3 * (TUNING.most_digits - 4)
+    return v.numerator.bit_length() + v.denominator.bit_length() < 3 * (MOST_DIGITS - 4)
 
 
 def functions() -> dict[str, Any]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..deadline import check
+from ..deadline import EFFORT, check
 from .enclosed import Enclosed
 from .graph import Add, Apply, Constant, Divide, Expression, Gather, Index, Join, Linear, Multiply, Negate, Power, Sum
 from .interval import Array, Interval
@@ -37,13 +37,10 @@ class PolynomialTuning:
 
     Parameters
     ----------
-    most_terms
-        Terms of all results together, on the way to the outputs.
     highest_degree
         The largest degree, in all coordinates together.
     """
 
-    most_terms: int = 100_000
     highest_degree: int = 100
 
 
@@ -162,7 +159,7 @@ class _Expansion:
             spoilt = any(p is None for part in known for p in part) and not isinstance(node, Gather | Join)
             self.results[i] = [None] * node.size if other or spoilt else self._expand(node, known)
             self.count += sum(len(p) for p in self.results[i] if p)
-            if self.count > TUNING.most_terms:
+            if self.count > EFFORT.exact:
                 raise _OtherwiseError
         found = [p for p in self.results[written.output] if p is not None]
         if len(found) < len(self.results[written.output]):
@@ -241,7 +238,7 @@ class _Expansion:
         """All terms of one times all of the other."""
         self.count += len(a) * len(b)
         degree = max(map(sum, a), default=0) + max(map(sum, b), default=0)
-        if degree > TUNING.highest_degree or self.count > TUNING.most_terms:
+        if degree > TUNING.highest_degree or self.count > EFFORT.exact:
             raise _OtherwiseError
         total: Polynomial = {}
         for e, c in a.items():

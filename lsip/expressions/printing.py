@@ -119,12 +119,9 @@ class PrintingTuning:
     most
         Operands; in the place of others there is an ellipsis. A recurrence uses what it found before twice, and would
         fill books: T_30 has a million operands.
-    deepest
-        Operations inside of each other, but for sums, beyond which there is an ellipsis too.
     """
 
     most: int = 2000
-    deepest: int = 100
 
 
 TUNING = PrintingTuning()
@@ -168,7 +165,7 @@ class Printer:
     def render(self, item: Item) -> tuple[str, int]:
         """The text of an operand and how tightly it binds."""
         self.left -= 1
-        if self.left < 0 or self.depth >= TUNING.deepest:
+        if self.left < 0 or self.depth >= 100:  # operations inside of each other
             return self.dots, ATOM
         self.depth += 1
         try:

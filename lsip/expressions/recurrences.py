@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..deadline import EFFORT
 from .chebyshev import ChebyshevSums
 from .graph import Add, Apply, Constant, Divide, Expression, Multiply, Negate, Power
 from .interval import LARGEST, NORMAL, Array, up
@@ -36,10 +37,6 @@ class RecurrenceTuning:
     least, most
         Degrees between which the largest of a chain has to be. Below, products are as fast and sharp; beyond, the
         coefficients of derivatives would not be exact.
-    near
-        By how much the range of a linear polynomial may exceed [-1, 1] if it is to be the argument: for rounding.
-    most_products
-        Of fractions, while a chain is expanded: what it may cost.
     steepest
         How many times as large as on half of its range a polynomial may be. A sum of Chebyshev polynomials is off by as
         much everywhere, while products have more digits where it is small.
@@ -47,8 +44,6 @@ class RecurrenceTuning:
 
     least: int = 8
     most: int = 512
-    near: float = 1e-9
-    most_products: int = 1_000_000
     steepest: float = 1e4
 
 
@@ -266,7 +261,7 @@ class _Scan:
         for i in range(before):
             if self.base[i] == base and self.degree[i] == 1:
                 size = self._ends(i, base, ends)
-                if widest < size <= 1 + TUNING.near:
+                if widest < size <= 1 + 1e-9:  # for rounding
                     best, widest = i, size
         if best >= 0:
             return best, 0.0, 1.0
@@ -298,7 +293,7 @@ class _Scan:
                 known[i] = {k: v / parts[1][0] for k, v in parts[0].items()}
             else:
                 products += len(parts[0]) * len(parts[-1])
-                if products > TUNING.most_products:
+                if products > EFFORT.entries // 4:
                     return None
                 known[i] = _multiplied(parts[0], parts[-1])
         return known

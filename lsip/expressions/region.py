@@ -35,18 +35,12 @@ class RegionTuning:
     ----------
     points
         Of the set that it is cut from, among which some of its own are looked for.
-    starts
-        Of these, from which the nearest point to a given one is searched for.
     most_draws
         Samples drawn at a time; where none of so many lies inside, there are no uniform samples.
-    doublings
-        Of a step inwards, from an ulp on, until a point is proven to lie inside.
     """
 
     points: int = 2000
-    starts: int = 2
     most_draws: int = 100_000
-    doublings: int = 50
 
 
 TUNING = RegionTuning()
@@ -201,7 +195,7 @@ class Region(Domain):
         if distances is None:
             half = len(y) // 2
             return np.concatenate([self._nearest(y[:half], start[:half]), self._nearest(y[half:], start[half:])])
-        near = np.argsort(distances, axis=1)[:, : TUNING.starts]
+        near = np.argsort(distances, axis=1)[:, :2]
         best = self._points[near[:, 0]]
         shortest = distances[np.arange(len(y)), near[:, 0]]
         for part in [self._on(cell) for cell in self.base.cells()]:
@@ -244,12 +238,12 @@ class Region(Domain):
         nearest = self._points[((start[:, None] - self._points) ** 2).sum(axis=2).argmin(axis=1)] - start
         axes = self._size * np.concatenate([np.eye(self.dim), -np.eye(self.dim)])
         ways = [self._inward(start), nearest, *(np.broadcast_to(axis, start.shape) for axis in axes)]
-        for i in range(TUNING.doublings + 1):
+        for i in range(51):  # doublings of an ulp, until the point is proven to lie inside
             for along in ways:
                 todo = np.flatnonzero(np.isnan(lower).any(axis=1))
                 if not len(todo):
                     return lower, upper
-                step = 2.0 ** (i - TUNING.doublings)
+                step = 2.0 ** (i - 50)
                 lower[todo], upper[todo] = self._proven(start[todo] + step * along[todo])
         return lower, upper
 

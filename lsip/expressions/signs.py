@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deadline import check
+from ..deadline import EFFORT, check
 from ..domains import Cell
 from .chart import Chart
 from .graph import Expression, Index, as_expression
@@ -29,31 +29,6 @@ from .polynomials import Polynomial, Polynomials
 from .tape import Tape
 
 Bools = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class SignTuning:
-    """How long boxes are halved.
-
-    Parameters
-    ----------
-    most_boxes
-        Boxes that are open at the same time.
-    smallest
-        The width, relative to the index set, of boxes that are halved no more.
-    most_coefficients
-        Bernstein coefficients of all open boxes that are computed in one round.
-    most_cuts
-        Inequalities of a set of which products of two are looked at.
-    """
-
-    most_boxes: int = 4096
-    smallest: float = 2.0**-30
-    most_coefficients: int = 2000
-    most_cuts: int = 12
-
-
-TUNING = SignTuning()
 
 
 class Open(NamedTuple):
@@ -113,7 +88,7 @@ class _Search:
             known_cuts += [(each, cuts)]
         for k, p in enumerate(self.polynomials or ()):
             mine = [q for each, cuts in known_cuts for q in (cuts[k : k + 1] if each else cuts)]
-            products = (product_of(q, r) for q, r in combinations(mine[: TUNING.most_cuts], 2))
+            products = (product_of(q, r) for q, r in combinations(mine[:12], 2))  # products of two
             self.settled[k] = any(_multiple(p, q) for q in chain(mine, products))
 
     def _tape(self, outputs: tuple[Expression, ...], values: Values | None) -> Tape:
@@ -134,8 +109,8 @@ class _Search:
             if negative.any():
                 point = self.chart.points(centre[negative][:1])[0]
                 return Open(point, point)
-            small = ((upper - lower) <= TUNING.smallest * width).all(axis=1)
-            if len(lower) and (small.any() or len(lower) > TUNING.most_boxes):
+            small = ((upper - lower) <= 2.0**-30 * width).all(axis=1)  # not halved any further
+            if len(lower) and (small.any() or len(lower) > EFFORT.boxes):
                 first = int(np.argmax(small))
                 found = self.chart.enclosed(lower[first : first + 1], upper[first : first + 1])
                 return Open(found[0][0], found[1][0])
@@ -163,7 +138,7 @@ class _Search:
         """Which boxes (N,) are left, where elements that are monotone or polynomials are looked at again."""
         left = left.copy()
         coefficients = sum(_count(p) for p in self.polynomials or ())
-        if self.polynomials is not None and len(lower) * coefficients <= TUNING.most_coefficients:
+        if self.polynomials is not None and len(lower) * coefficients <= 2000:
             for n, k in np.argwhere(left).tolist():
                 left[n, k] = not nonnegative_on(self.polynomials[k], lower[n].tolist(), upper[n].tolist())
         if left.any():

@@ -6,7 +6,6 @@ All of them are integrals, s⁽ⁿ⁾(u) = ∫₀¹ τⁿ cos⁽ⁿ⁾(τ u) dτ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import factorial
 from typing import overload
 
@@ -16,24 +15,8 @@ from .interval import EPS, Array, Interval, down, up
 
 WAVE_ULPS = 4.0  # what np.sin and np.cos may be off by, in the checked range
 
-
-@dataclass(frozen=True)
-class SincTuning:
-    """Where kernels of sin and cos are relied on, and how sin(u) / u is computed near 0.
-
-    Parameters
-    ----------
-    checked
-        The range of arguments of the kernels. Beyond it they lose digits near multiples of pi / 2: 2,000 units at 2e14.
-    powers
-        Of u in the series, which is used for |u| < 1: what is left out is below 1e-22.
-    """
-
-    checked: tuple[float, float] = (-1e8, 1e8)
-    powers: int = 22
-
-
-TUNING = SincTuning()
+# Beyond, the kernels of sin and cos lose digits near multiples of pi / 2: 2,000 units at 2e14.
+CHECKED_ANGLES = (-1e8, 1e8)
 
 
 def _errors() -> tuple[float, ...]:
@@ -79,7 +62,7 @@ def _series(u: Array, order: int) -> Array:
     """The Taylor series, whose terms hold the powers of u with the parity of the order."""
     first = order % 2
     total = np.zeros_like(u)
-    for j in range(first + TUNING.powers, first - 1, -2):
+    for j in range(first + 22, first - 1, -2):  # what is left out is below 1e-22
         sign = -1.0 if (j + order) // 2 % 2 else 1.0
         total = total * (u * u) + sign / ((j + order + 1) * factorial(j))
     return total * u if first else total
@@ -90,7 +73,7 @@ def _enclosed(u: Interval, order: int) -> Interval:
     radius = up(np.maximum(u.hi - middle, middle - u.lo))
     value, room = _values(middle, order), up(radius / (order + 2), 2.0) + ERROR[order]
     # Where the box leaves the checked arguments, or is infinite, only the last bound is known.
-    least, largest = TUNING.checked
+    least, largest = CHECKED_ANGLES
     room = np.where((u.lo >= least) & (u.hi <= largest), room, np.inf)
     most = float(up(np.asarray(1.0 / (order + 1))))
     return Interval(np.fmax(down(value - room, 2.0), -most), np.fmin(up(value + room, 2.0), most))

@@ -6,12 +6,12 @@ rule can be: all that is left out is an exact combination of what stays, in rati
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..deadline import EFFORT
 from ..domains import Domain, Finite, Product, Simplex
 from .graph import Index
 from .operands import Ints
@@ -20,27 +20,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Entry = tuple[Index, int]  # an index, and one of its coordinates
 
-
-@dataclass(frozen=True)
-class SpannedTuning:
-    """How much arithmetic is spent on finding such monomials.
-
-    Parameters
-    ----------
-    most_products
-        Of remainders, and of fractions; where more would be needed, all coefficients stay free.
-    prime
-        Remainders are by this one: a matrix that is regular modulo a prime is regular.
-    first
-        How much more the constant part counts than others, so that it is kept.
-    """
-
-    most_products: tuple[int, int] = (50_000_000, 20_000)
-    prime: int = 2**31 - 1
-    first: float = 1e6
-
-
-TUNING = SpannedTuning()
+PRIME = 2**31 - 1  # a matrix that is regular modulo a prime is regular
 
 
 def spanned(entries: tuple[Entry, ...], exponents: Ints) -> Mask:
@@ -89,7 +69,7 @@ def _dependent(points: Array, exponents: Ints) -> Mask:
 
     none, (count, k) = np.zeros(len(exponents), dtype=bool), (len(points), len(exponents))
     rows = points[:: max(count // (2 * k), 1)]  # these are enough to tell that none is spanned
-    if len(rows) * k * min(len(rows), k) > TUNING.most_products[0]:
+    if len(rows) * k * min(len(rows), k) > 10 * EFFORT.entries:
         return none
     if len(rows) >= k and _regular(rows, exponents):
         return none
@@ -98,7 +78,7 @@ def _dependent(points: Array, exponents: Ints) -> Mask:
     size = np.abs(table).max(axis=0)
     if not np.isfinite(size).all():
         return none
-    weight = np.where(exponents.any(axis=1), 1.0, TUNING.first)
+    weight = np.where(exponents.any(axis=1), 1.0, 1e6)  # so that the constant part is kept
     order = qr(table * (weight / np.where(size > 0, size, 1.0)), mode="r", pivoting=True)[1]
     kept = (
         order[:count] if count < k and _regular(points, exponents[order[:count]]) else _chosen(points, exponents, order)
@@ -111,7 +91,7 @@ def _dependent(points: Array, exponents: Ints) -> Mask:
 
 def _regular(points: Array, exponents: Ints) -> bool:
     """Whether monomials at points are proven to have the rank of a square: by elimination modulo a prime."""
-    p = TUNING.prime
+    p = PRIME
     mantissa, power = np.frexp(points)
     whole = np.array([int(v) % p for v in np.ldexp(mantissa, 53).ravel().tolist()], dtype=np.int64).reshape(
         points.shape
@@ -143,7 +123,7 @@ def _rank(table: NDArray[np.int64], p: int) -> int:
 def _chosen(points: Array, exponents: Ints, order: Ints) -> Ints | None:
     """Independent monomials that span all, in this order, by fractions; None where they would take too long."""
     count, k = len(points), len(exponents)
-    if count * k * min(count, k) > TUNING.most_products[1]:
+    if count * k * min(count, k) > EFFORT.exact // 10:
         return None
     exact = [[Fraction(v) for v in row] for row in points.tolist()]
     kept: list[int] = []

@@ -121,7 +121,7 @@ _TABLE = (
         lambda u, f: exponential.exprel(u, 2),
         lambda u, f: exponential.exprel(u, 3),
         image=(0.0, np.inf),
-        ulps=exponential.TUNING.ulps,
+        ulps=exponential.EXPREL_ULPS,
         checked=EVERYWHERE,
     ),
 )

@@ -29,22 +29,6 @@ if TYPE_CHECKING:
 Ints = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class SplinesTuning:
-    """What counts as smooth.
-
-    Parameters
-    ----------
-    rounding
-        A jump of a derivative at a knot, relative to the size of that derivative, that is rounding and no jump.
-    """
-
-    rounding: float = 1e-9
-
-
-TUNING = SplinesTuning()
-
-
 @dataclass(frozen=True, eq=False)
 class Pieces:
     """Polynomials between knots: the sum over k of coefficient[k] times (u - origin)^(degree - k)."""
@@ -134,7 +118,7 @@ def made(knots: Array, origins: Array, low: Array, high: Array, span: tuple[floa
     room, smooth = [], True
     for level in levels:
         gap, size = level.jumps()
-        rounded = smooth and gap <= TUNING.rounding * size
+        rounded = smooth and gap <= 1e-9 * size  # of a derivative, that is rounding and no jump
         # Of what is rounding, twice as much on either side: once for the centre of an expansion, once for the rest.
         room.append(2 * gap * (1 + 4 * EPS) if rounded else np.nan)
         smooth = rounded

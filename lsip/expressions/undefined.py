@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deadline import check
+from ..deadline import EFFORT, check
 from ..domains import Cell, Domain
 from ..errors import ModelError
 from .chart import Chart
@@ -29,28 +29,6 @@ from .tape import Tape
 Array = NDArray[np.float64]
 Ends = tuple[float, float]
 ELEMENTWISE = (Add, Apply, Divide, Multiply, Negate, Power)
-
-
-@dataclass(frozen=True)
-class UndefinedTuning:
-    """How long boxes are halved.
-
-    Parameters
-    ----------
-    most_boxes
-        Boxes that are open at the same time.
-    followed
-        How many of them are halved on where there are more, to name a place.
-    smallest
-        The width, relative to the index set, of boxes that are as good as points.
-    """
-
-    most_boxes: int = 16384
-    followed: int = 64
-    smallest: float = 1e-6
-
-
-TUNING = UndefinedTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,13 +133,13 @@ class _Search:
             point = self._undefined_point(lower, upper)
             if point is not None:
                 return point
-            small = ((upper - lower) <= np.maximum(TUNING.smallest * width, _grain(lower, upper))).all(axis=1)
+            small = ((upper - lower) <= np.maximum(1e-6 * width, _grain(lower, upper))).all(axis=1)  # as good as points
             if small.any():
                 return self._place(lower[small][:1], upper[small][:1])
-            if len(lower) > TUNING.most_boxes and first is None:
+            if len(lower) > EFFORT.boxes and first is None:
                 first = lower[:1], upper[:1]
             if first is not None:  # it is open already: a few boxes lead to a sharper place
-                lower, upper = lower[: TUNING.followed], upper[: TUNING.followed]
+                lower, upper = lower[:64], upper[:64]
             lower, upper = halves(lower, upper, width)
         return None if first is None else self._place(*first)
 
@@ -195,7 +173,7 @@ class _Search:
         doubtful = self.tape.absent(lower, upper, self.within).nodes
         formula = self.tape.typed(min(doubtful)) if doubtful else self.tape.unbounded(lower, upper)
         width = self.domain.upper - self.domain.lower
-        return Place(low[0], high[0], 10 * TUNING.smallest * np.where(width > 0, width, 1.0), formula)
+        return Place(low[0], high[0], 1e-5 * np.where(width > 0, width, 1.0), formula)
 
     def _settled(self, doubtful: set[int]) -> Iterator[tuple[int, Ends]]:
         """Nodes whose arguments are proven to lie in the domains of their functions, and these domains."""

@@ -30,29 +30,8 @@ from .sheet import between
 from .volume import Found
 from .volume import between as enclosing
 
-
-@dataclass(frozen=True)
-class TailTuning:
-    """Where the part that is integrated ends.
-
-    Parameters
-    ----------
-    normal, exponential
-        Distance from the centre, in units of the distribution, beyond which less than 1e-18 of it lies.
-    room
-        Factor on bounds of what lies beyond, for the rounding in them.
-    highest, lowest
-        Logarithms of densities up to which they are doubles, and what the smallest densities are taken for.
-    """
-
-    normal: float = 9.0
-    exponential: float = 45.0
-    room: float = 1.01
-    highest: float = 700.0
-    lowest: float = 1e-300
-
-
-TUNING = TailTuning()
+# Distances from the centre, in units of a distribution, beyond which less than 1e-18 of it lies.
+NORMAL_REACH, EXPONENTIAL_REACH = 9.0, 45.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,10 +110,10 @@ class Distribution:
         assert self.log_rho is not None
         assert self.slope is not None
         rate, height = sign * -self.slope(end), self.log_rho(end)
-        if height > TUNING.highest:
+        if height > 700.0:  # where densities are no doubles any more
             raise ModelError(f"{self.name} is too steep to be enclosed in doubles; give its density, or samples.")
-        rho = max(exp(height), TUNING.lowest)
-        masses = [TUNING.room * rho * factorial(k) / rate ** (k + 1) for k in range(2)]
+        rho = max(exp(height), 1e-300)
+        masses = [1.01 * rho * factorial(k) / rate ** (k + 1) for k in range(2)]  # room for the rounding of the bound
         at = Interval.point([[end]]) * self.scale + self.loc  # rounded, and widened beyond that
         lower = down(at.lo, 2.0) if sign > 0 else np.full((1, 1), -np.inf)
         upper = up(at.hi, 2.0) if sign < 0 else np.full((1, 1), np.inf)
@@ -190,7 +169,7 @@ def _truncated(loc: float, scale: float, a: float, b: float) -> Distribution:
 def _bell(
     name: str, loc: float, scale: float, low: float, high: float, moment: Callable[[int], Fraction] | None
 ) -> Distribution:
-    far = TUNING.normal
+    far = NORMAL_REACH
     core = (low if isfinite(low) else min(-far, high - far), high if isfinite(high) else max(far, low + far))
     return Distribution(
         name, loc, scale, low, high, lambda u: np.exp(u**2 * -0.5), core, lambda u: -0.5 * u * u, lambda u: -u, moment
@@ -203,7 +182,7 @@ def _exponential(loc: float, scale: float) -> Distribution:
 
 def _gamma(loc: float, scale: float, a: float, name: str = "gamma") -> Distribution:
     _at_least_one(name, a)
-    far = TUNING.exponential + a + TUNING.normal * a**0.5
+    far = EXPONENTIAL_REACH + a + NORMAL_REACH * a**0.5
     rising = Fraction(a)
     return Distribution(
         name, loc, scale, 0.0, inf,

@@ -14,7 +14,7 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deadline import check
+from ..deadline import EFFORT, check
 from ..expressions.interval import EPS, Array, Interval, down, up
 from ..expressions.jets import triangle
 from ..expressions.tape import Quadratic, Tape
@@ -30,22 +30,12 @@ class QuadratureTuning:
     ----------
     accuracies
         The error that is aimed at, relative to the integral of the absolute value: in one, two, and more dimensions.
-    most_boxes, most_means
+    most_boxes
         Boxes, also by dimension, and means over all of them, after which the enclosure is what it is.
-    most_numbers
-        Derivatives that are enclosed at once.
-    everywhere
-        Halvings of all axes, before those that matter most are halved alone.
-    deepest
-        Halvings of an axis: corners are doubles, and so are centres.
     """
 
     accuracies: tuple[float, ...] = (1e-13, 1e-11, 1e-9)
     most_boxes: tuple[int, ...] = (200_000, 200_000, 100_000)
-    most_means: int = 4_000_000
-    most_numbers: int = 4_000_000
-    everywhere: int = 2
-    deepest: int = 50
 
 
 TUNING = QuadratureTuning()
@@ -82,7 +72,7 @@ def means(tape: Tape) -> Interval:
     k = tape.dim
     boxes = _enclosed(tape, np.zeros((1, k)), np.zeros((1, k), dtype=np.intp))
     accuracy, most = (by[min(k, len(by)) - 1] for by in (TUNING.accuracies, TUNING.most_boxes))
-    most = min(most, TUNING.most_means // max(sum(tape.sizes), 1))
+    most = min(most, EFFORT.entries // max(sum(tape.sizes), 1))
     while len(boxes.lower) < most:
         split = _loose(boxes, accuracy)
         if not split.any():
@@ -99,7 +89,8 @@ def _loose(boxes: Boxes, accuracy: float) -> NDArray[np.bool_]:
         relative = share * boxes.error / np.where(scale > 0, scale, 1.0)
     worst = np.where(np.isfinite(relative), relative, np.inf).max(axis=1)
     rounding = 64 * EPS * share[:, 0]  # which halving does not help against
-    worst = np.where((boxes.depth < TUNING.deepest).any(axis=1) & (worst > rounding), worst, 0.0)
+    # Halvings that leave corners and centres doubles.
+    worst = np.where((boxes.depth < 50).any(axis=1) & (worst > rounding), worst, 0.0)
     order = np.argsort(worst)
     loose: NDArray[np.bool_] = np.zeros(len(worst), dtype=bool)
     loose[order] = np.cumsum(worst[order]) > accuracy / 2
@@ -119,7 +110,7 @@ def _halved(tape: Tape, boxes: Boxes) -> Boxes:
     scale = np.where(np.isfinite(both), both, 0.0).max(axis=(0, 1))  # of every function
     left = (both / np.where(scale > 0, scale, 1.0)).max(axis=2)
     before = boxes.depth.T
-    order = (before, left, np.minimum(before, TUNING.everywhere), before >= TUNING.deepest)  # the last counts most
+    order = (before, left, np.minimum(before, 2), before >= 50)  # the last counts most
     chosen = np.tile(np.lexsort(order, axis=0)[0], 2)
     return Boxes(*(halves[f][chosen, np.arange(len(chosen))] for f in FIELDS))
 
@@ -129,7 +120,7 @@ def _enclosed(tape: Tape, lower: Array, depth: Ints) -> Boxes:
     k, outputs = tape.dim, sum(tape.sizes)
     upper = lower + np.ldexp(1.0, -depth)
     entries = 1 + k + k * (k + 1) // 2 + k * (k + 1) * (k + 2) // 6
-    size = max(TUNING.most_numbers // max(entries * outputs, 1), 1)
+    size = max(EFFORT.entries // max(entries * outputs, 1), 1)
     parts = []
     for start in range(0, len(lower), size):
         check("integral")

@@ -54,12 +54,9 @@ class KernelTuning:
     ----------
     share
         Bytes of results that a thread is worth: a millisecond or two of work, where starting one takes 0.05.
-    few_bytes
-        Bytes of enclosures of a search that the kernel does by itself, at most.
     """
 
     share: float = 2e7
-    few_bytes: float = 2e6
 
 
 TUNING = KernelTuning()
@@ -155,7 +152,6 @@ def _declare(library: Any) -> None:
     library.lsip_distinct.restype = long
     library.lsip_function.argtypes = [whole, ctypes.c_double, long, pointer, pointer, pointer]
     library.lsip_function.restype = None
-    library.lsip_search.argtypes = [pointer, pointer, pointer, pointer, pointer]
     library.lsip_heap.argtypes = [pointer, pointer, pointer, pointer, pointer, pointer]
 
 
@@ -247,32 +243,6 @@ class NativeTape:
             raise MemoryError("The kernel has no memory for its results.")
         return out
 
-    def search(self, boxes: Few, rows: Weights, goal: float, alert: float) -> Rounds | None:
-        """Split the first boxes, and of their parts those with bounds above `goal`, round after round.
-
-        It ends where none is left, a point above `alert` is found, derivatives are unbounded, or there are many boxes;
-        None if that is so at once.
-        """
-        (p, width), (first, m), levels = rows.weights.shape, boxes.lower.shape, 1 + self.dim * (self.dim + 3) // 2
-        size = int(min(boxes.capacity, TUNING.few_bytes / (8 * p * width * levels)))
-        if size <= first:
-            return None
-        ends = np.empty((3, size, m))
-        ends[0, :first], ends[1, :first], ends[2, :first] = boxes.lower, boxes.upper, boxes.pays
-        found = {"table": (p, levels, width), "error": (p, width), "rough": (m,), "bound": (p,), "points": (p, m)}
-        made = {name: np.empty((size, *shape)) for name, shape in (found | {"model": (p,)}).items()}
-        whole = np.array([p, width, first, boxes.others, size, boxes.most, boxes.crowded, *boxes.halvings], dtype=int)
-        real, told = np.array([goal, alert, boxes.cheap, rows.rounding]), np.zeros(3, dtype=int)
-        given = [None if part is None else np.ascontiguousarray(part) for part in rows[:4]]
-        ended = self._library.lsip_search(
-            self._tape, _at(whole), _at(real), _table([*given, *ends, *made.values()]), _at(told)
-        )
-        if ended < 0:
-            raise MemoryError("The kernel has no memory for its results.")
-        count, enclosed, split = told.tolist()
-        kept = {name: part[:count] for name, part in (made | {"lower": ends[0], "upper": ends[1]}).items()}
-        return Rounds(kept, enclosed, split) if split else None
-
     def heap(
         self,
         order: int,
@@ -334,20 +304,6 @@ class Dug(NamedTuple):
     late: bool  # for want of time
 
 
-class Few(NamedTuple):
-    """A few boxes (N, m) to be split, and how far that goes."""
-
-    lower: Array
-    upper: Array
-    pays: Array  # (N, m), along which axes splitting pays
-    others: int  # boxes beside them, which are closed
-    capacity: int  # boxes that they may become at most
-    most: int  # in all, each open one counted four times, beyond which no further round begins
-    crowded: int  # in all, beyond which none begins where nearly all of them are open
-    halvings: tuple[int, int]  # in a round, at least and at most
-    cheap: float  # numbers enclosed at once up to which there are more than the least
-
-
 class Weights(NamedTuple):
     """With what rows (p, K + 1) are multiplied."""
 
@@ -356,14 +312,6 @@ class Weights(NamedTuple):
     lost: Array  # (p,), more than what underflows
     scale: Array  # (m,), how wide boxes may be
     rounding: float  # of a product with weights, relative to its terms
-
-
-class Rounds(NamedTuple):
-    """Parts of boxes: their enclosures, bounds (N, p), points (N, p, m) and models (N, p); and what they took."""
-
-    parts: dict[str, Array]
-    enclosed: int
-    split: int
 
 
 def _parts(table: Array, rough: Array, error: Array, ends: NDArray[np.intp]) -> list[Array]:

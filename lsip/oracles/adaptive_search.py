@@ -18,28 +18,6 @@ from .trust_region import ascend
 
 
 @dataclass(frozen=True)
-class AdaptiveSearchTuning:
-    """How the search climbs from the worst points of its models.
-
-    Parameters
-    ----------
-    radius
-        The first trust radius, as a share of the index set: models are close to a maximum already.
-    steps
-        Steps of a climb. Where a violation is flat it never ends, and the next question goes on from its cut.
-    apart
-        Ends nearer to each other than this share of the index set are one maximum.
-    """
-
-    radius: float = 0.02
-    steps: int = 12
-    apart: float = 1e-6
-
-
-TUNING = AdaptiveSearchTuning()
-
-
-@dataclass(frozen=True)
 class AdaptiveSearch:
     """Split boxes until polynomials through samples explain the rows well enough, and climb from where they are worst.
 
@@ -83,8 +61,9 @@ class AdaptiveSearch:
         boxes = max(self.max_samples // len(stencil(violation.domain.dim)), 1)
         search = BranchAndBound(tol=self.tol, max_boxes=boxes, seconds=self.seconds, near=self.near)
         found = search.maximise(EstimatedViolation(violation), target=target)
-        ends, values = ascend(violation, found.points, found.components, TUNING.radius, TUNING.steps)
+        # Models are close to a maximum already; where it is flat, the next question goes on.
+        ends, values = ascend(violation, found.points, found.components, 0.02, 12)
         width = violation.domain.upper - violation.domain.lower
-        chosen = distinct(ends, values, found.components, TUNING.apart * width, len(ends))
+        chosen = distinct(ends, values, found.components, 1e-6 * width, len(ends))  # nearer ends are one maximum
         estimate = max(found.bound, float(values.max(initial=-np.inf)))
         return Separation(ends[chosen], values[chosen], np.inf, found.components[chosen], trusts=(), estimate=estimate)

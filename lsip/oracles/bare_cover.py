@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deadline import beat, check
+from ..deadline import EFFORT, beat, check
 from ..domains import Cell
 from ..domains.proven import LOST
 from ..expressions.interval import EPS, up
@@ -36,16 +36,10 @@ class BareTuning:
         Boxes that are split at once.
     seconds
         After which it is asked whether somebody wants to interrupt.
-    looked_at
-        Boxes that are bounded between two looks at the clock.
-    worst
-        Boxes that are bounded anew for another x in any case, if only for the points behind them.
     """
 
     batch: int = 256
     seconds: float = 0.1
-    looked_at: int = 4096
-    worst: int = 64
 
 
 TUNING = BareTuning()
@@ -116,11 +110,12 @@ class BareCover(Cover):
         bound = up(self.bound + self._moved(weights, spread))
         height = bound.max(axis=1)
         anew = ~(height <= alert) | np.isinf(height)
-        anew[np.argpartition(-height, min(TUNING.worst, self.n) - 1)[: TUNING.worst]] = True
+        # The worst in any case, if only for the points behind them.
+        anew[np.argpartition(-height, min(64, self.n) - 1)[:64]] = True
         rows, self._known, found = np.flatnonzero(anew), None, []
-        for start in range(0, len(rows), TUNING.looked_at):
+        for start in range(0, len(rows), EFFORT.unwatched):
             check("branch-and-bound")
-            found.append(self.bounds(weights, rows[start : start + TUNING.looked_at], spread))
+            found.append(self.bounds(weights, rows[start : start + EFFORT.unwatched], spread))
         new, points, model = (np.concatenate(parts) for parts in zip(*found, strict=True))
         bound[rows] = new
         self._store["bound"][: self.n], self._known = bound, weights.copy()

@@ -14,27 +14,8 @@ from fractions import Fraction
 from itertools import pairwise
 from math import comb, lcm
 
-from ..deadline import beat, left
+from ..deadline import EFFORT, beat, left
 from ..expressions.polynomials import neighbours
-
-
-@dataclass(frozen=True)
-class BernsteinTuning:
-    """How long an interval is halved.
-
-    Parameters
-    ----------
-    most_halvings
-        Halvings in all.
-    deepest
-        Halvings of one part: as many as tell doubles apart.
-    """
-
-    most_halvings: int = 4000
-    deepest: int = 60
-
-
-TUNING = BernsteinTuning()
 
 
 @dataclass(frozen=True)
@@ -94,7 +75,7 @@ def largest(coefficients: Sequence[Fraction], lower: float, upper: float, target
     while parts:
         part = parts.pop()
         most = part.most
-        tired = part.level >= TUNING.deepest or halvings >= TUNING.most_halvings or left() < 0
+        tired = part.level >= 60 or halvings >= EFFORT.boxes // 4 or left() < 0  # halvings that tell doubles apart
         if most <= goal or best[0] > alert or tired:
             done.append(most)
             continue

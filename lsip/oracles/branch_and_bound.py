@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..deadline import beat, check, left
+from ..deadline import EFFORT, beat, check, left
 from ..domains import Domain
 from ..errors import ModelError, OutOfTime
 from ..expressions.interval import up
@@ -31,7 +31,7 @@ from .base import (
 )
 from .bernstein import largest, value_at
 from .cover import TUNING as COVER
-from .cover import Cover, Settled
+from .cover import Cover
 from .distinct import distinct, one_a_row
 from .harmonic import by_waves
 from .memory import Partition
@@ -53,9 +53,6 @@ class BranchAndBoundTuning:
     most_cubic
         Coordinates of an index up to which the compiled kernel does so. In more, third derivatives are many, and its
         quadratics are as sharp over the boxes that are small enough.
-    least_points
-        Points evaluated exactly in each round where derivatives are unbounded, whatever the models say: they can be
-        far too low there.
     most_points
         Points evaluated exactly in each round, or two for every row an index has, if that is more.
     first_pace
@@ -65,33 +62,23 @@ class BranchAndBoundTuning:
     round_share
         The share of the time left that a round is to take, by the pace of the last: models with 60 functions of four
         coordinates were 0.4 s late with all of it, because parts that are new to a round cost more.
-    rounded
-        Boxes of a line beyond which rounding, not width, is likely to keep the bound up: polynomials are then bounded
-        in whole numbers.
-    most_stretches
-        Stretches of open boxes that are bounded so one by one; more of them are taken as one.
     expanded
-        Boxes beyond which polynomials in two or three coordinates are expanded for every x anew, on fewer boxes.
+        Boxes beyond which polynomials in two or three coordinates are expanded for every x anew, on fewer boxes, and
+        those on a line are bounded in whole numbers: so many mean that rounding, not width, keeps the bound up.
     anew
         Multiplications for all boxes beyond which a cover on which they are is begun anew for the next x: it keeps
         nothing but boxes, and most of these were needed for another one.
-    bounded
-        Boxes that are bounded between two looks at the clock.
     """
 
     crowded: int = 1500
     heavy: float = 2e7
     most_cubic: int = 3
-    least_points: int = 16
     most_points: int = 64
     first_pace: float = 1000.0
     least_split: int = 8
     round_share: float = 0.4
-    rounded: int = 600
-    most_stretches: int = 32
     expanded: int = 800
     anew: float = 1e9
-    bounded: int = 4096
 
 
 TUNING = BranchAndBoundTuning()
@@ -208,9 +195,9 @@ class _Search:
     def _bounds(self, cover: Cover, rows: Ints | None = None) -> tuple[Array, Array, Array]:
         """Bounds, points and models of some boxes, or of all; raises `OutOfTime` at the deadline."""
         found = []
-        for start in range(0, max(cover.n if rows is None else len(rows), 1), TUNING.bounded):
+        for start in range(0, max(cover.n if rows is None else len(rows), 1), EFFORT.unwatched):
             check("branch-and-bound")
-            part = slice(start, start + TUNING.bounded)
+            part = slice(start, start + EFFORT.unwatched)
             some = part if rows is None else rows[part]
             found.append(cover.bounds(self.weights, some, self.spread))
         bound, points, model = found[0] if len(found) == 1 else map(np.concatenate, zip(*found, strict=True))
@@ -223,7 +210,8 @@ class _Search:
         """
         flat = model.ravel()
         worthwhile = flat > (-np.inf if not self.points else max(self.alert, self.best - 0.5 * abs(self.best)))
-        most, least = max(TUNING.most_points, 2 * model.shape[1]), TUNING.least_points if blind else 0
+        # Models can be far too low where derivatives are unbounded.
+        most, least = max(TUNING.most_points, 2 * model.shape[1]), TUNING.most_points // 4 if blind else 0
         count = min(most, max(int(worthwhile.sum()), least), flat.size)
         if not count:
             return
@@ -277,7 +265,7 @@ class _Search:
     @property
     def _fine(self) -> bool:
         """Whether a line has been cut so finely that what is left to tell may be less than the rounding of doubles."""
-        return sum(cover.n for cover in self.covers) > TUNING.rounded and all(
+        return sum(cover.n for cover in self.covers) > TUNING.expanded and all(
             cover.dim == self.domain.dim == 1 and cover.cell.inside is None and cover.cell.place is None
             for cover in self.covers
         )
@@ -339,7 +327,7 @@ class _Search:
         order = np.argsort(lower, kind="stable")
         ends = np.maximum.accumulate(upper[order])
         first = np.concatenate([[True], lower[order][1:] > ends[:-1]])
-        if first.sum() > TUNING.most_stretches:
+        if first.sum() > 32:  # taken as one, not one by one
             first[1:] = False
         number = np.cumsum(first) - 1
         for i in range(int(first.sum())):
@@ -378,9 +366,9 @@ class _Search:
         if len(rows) > taken:
             rows = rows[np.argpartition(_largest(self.bounds[k][rows]), -taken)[-taken:]]
         before = cover.n
-        settled = self._settled(cover, rows, room, most >= COVER.few)
-        self.enclosed += settled.enclosed
-        children = settled.places
+        children = cover.refine(rows, cover.influence(self.weights, rows))
+        bound, points, model = self._bounds(cover, children)
+        self.enclosed += len(children)
         # Children replaced their parents in place; the others moved to the end, or the tail closed up.
         old = self.bounds[k]
         if cover.n >= before:
@@ -389,10 +377,10 @@ class _Search:
             gone = np.ones(before, dtype=bool)
             gone[rows[len(children) :]] = False
             grown = old[gone]
-        grown[children] = settled.bound
+        grown[children] = bound
         self.bounds[k] = grown
-        self._try(settled.points, settled.model, bool(cover.rough[children].any()))
-        return settled.split
+        self._try(points, model, bool(cover.rough[children].any()))
+        return len(rows)
 
     def _dig(self, k: int, cover: BareCover) -> int:
         """Let the kernel go on by itself; how many boxes it split."""
@@ -405,15 +393,6 @@ class _Search:
         self.enclosed += found.enclosed
         self._try(found.points, found.model, found.blind)
         return found.split
-
-    def _settled(self, cover: Cover, rows: Ints, room: int, calm: bool) -> Settled:
-        """Boxes in parts: for one round, or, where there is time, for as many as the kernel can do by itself."""
-        goals, few = (self.goal, self.alert), TUNING.crowded // 8
-        found = cover.settle(rows, self.weights, self.spread, goals, room, few) if calm else None
-        if found is not None:
-            return found
-        children = cover.refine(rows, cover.influence(self.weights, rows))
-        return Settled(children, *self._bounds(cover, children), len(children), len(rows))
 
     def _expandable(self, k: int, count: int) -> bool:
         """Whether a cover of which so many boxes are open is rather one of polynomials."""

@@ -17,20 +17,20 @@ import time
 from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deadline import check
+from ..deadline import EFFORT, check
 from ..domains import Cell
 from ..domains.proven import LOST
 from ..expressions.chart import Chart
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
-from ..expressions.tape import Quadratic, Tape, cubic_weights, middle, quadratic_weights
+from ..expressions.tape import Quadratic, cubic_weights, middle, quadratic_weights
 from ..kernel import native
-from ..kernel.native import Few, Weights, in_use
+from ..kernel.native import in_use
 from .base import Enclosure, Renewable, Renewal, Rows
 from .quadratic_bound import bound_rows
 
@@ -46,24 +46,14 @@ class CoverTuning:
     ----------
     first_boxes
         Boxes along each axis to start with, at least and at most.
-    most_first
-        Boxes to start with, in all: where every axis cut once makes more, only the widest axes are cut.
     least_halvings, most_halvings
         Cuts of one box in each round. A round on a few boxes costs as much as one on many: where few are left, more
         cuts save rounds.
     cheap
         Coefficients enclosed at once that cost little more than one; so many are cut to start with and in each round,
         within these limits.
-    cached, at_once
-        Coefficients enclosed in one batch by NumPy, and doubles of the polynomials around them by the compiled kernel,
-        which shares batches among threads: numbers that leave the processor's cache cost twice as much.
-    looked_at
-        Boxes whose ends are copied at once.
     most_kinks
         Kinks that straddle one box are told apart up to this many: each of them doubles the pieces of the box.
-    few
-        Boxes up to which the compiled kernel goes on by itself, each open one counted four times: a round costs it
-        less than the calls of Python that are saved.
     most_bytes
         Memory for the boxes of a cover; none is split beyond.
     single
@@ -73,32 +63,16 @@ class CoverTuning:
     """
 
     first_boxes: tuple[tuple[int, int], ...] = ((4, 32), (3, 10), (2, 5), (2, 2))
-    most_first: int = 512
     least_halvings: tuple[int, ...] = (3, 2, 2, 1)
     most_halvings: int = 4
     cheap: int = 3000
-    cached: int = 10_000
-    at_once: int = 500_000
-    looked_at: int = 65_536
     most_kinks: int = 3
-    few: int = 600
     most_bytes: float = 1.8e9
     single: int = 5
 
 
 TUNING = CoverTuning()
 SINGLE = np.finfo(np.float32)
-
-
-class Settled(NamedTuple):
-    """Where parts of boxes are that were split, and what is known of them."""
-
-    places: NDArray[np.intp]
-    bound: Array  # (N, p)
-    points: Array  # (N, p, m)
-    model: Array  # (N, p)
-    enclosed: int  # boxes on the way
-    split: int
 
 
 class Cover:
@@ -456,50 +430,6 @@ class Cover:
             places.append(self._replace(rows[some], self._rows(parts[0], parts[1], parts[3])))
         return np.concatenate(places)
 
-    def settle(
-        self,
-        rows: NDArray[np.intp],
-        weights: Array,
-        spread: Array | None,
-        goals: tuple[float, float],
-        room: int,
-        crowded: int,
-    ) -> Settled | None:
-        """Split a few boxes, and their parts, for as many rounds as the compiled kernel can do by itself.
-
-        It goes on while bounds exceed the first of the `goals`, unless a point above the second is found, and there is
-        `room` for more boxes; where more than `crowded` are there, nearly all must not be open. None where it does no
-        round: over kinks and curved boundaries, with many boxes, or without the kernel.
-        """
-        if self.n + 3 * len(rows) > TUNING.few or (self.n > crowded and len(rows) > 0.9 * self.n):
-            return None
-        tape = self._native
-        if tape is None:
-            return None
-        least = TUNING.least_halvings[min(self.dim, len(TUNING.least_halvings)) - 1]
-        pays, others = self.influence(weights, rows), self.n - len(rows)
-        boxes = Few(
-            self.lower[rows], self.upper[rows], pays, others, min(2 * TUNING.few, room + len(rows)), TUNING.few,
-            crowded, (least, TUNING.most_halvings), TUNING.cheap,
-        )  # fmt: skip
-        lost = LOST * (weights != 0).any(axis=1)
-        found = tape.search(boxes, Weights(weights, spread, lost, self.scale, self._rounding), *goals)
-        if found is None:
-            return None
-        bound, points, model = (found.parts.pop(name) for name in ("bound", "points", "model"))
-        placed = self.chart.points(points.reshape(-1, self.dim))
-        points = placed.reshape(*points.shape[:2], placed.shape[1])
-        return Settled(self._replace(rows, found.parts), bound, points, model, found.enclosed, found.split)
-
-    @property
-    def _native(self) -> native.NativeTape | None:
-        """The tape in the compiled kernel, where that encloses the rows and nothing else."""
-        tape = getattr(self._enclose, "__self__", None)
-        plain = type(self) is Cover and self.order == 2 and not (self.single or self.kinks)
-        if not plain or not isinstance(tape, Tape) or tape.kink_count or self.dim > native.MOST_DIMENSIONS:
-            return None
-        return tape.native if in_use() else None
-
     def _replace(self, rows: NDArray[np.intp], new: dict[str, Any]) -> NDArray[np.intp]:
         """Put parts in the places of the boxes `rows`, and return where they are."""
         self.whole = False  # until the last of the arrays is written
@@ -574,8 +504,8 @@ class Cover:
     def splittable(self, rows: NDArray[np.intp]) -> Bools:
         """Whether a box still has two floats worth telling apart."""
         found = np.empty(len(rows), dtype=bool)
-        for start in range(0, len(rows), TUNING.looked_at):  # copies of all ends of very many boxes would not be small
-            lower, upper = (ends[rows[start : start + TUNING.looked_at]] for ends in (self.lower, self.upper))
+        for start in range(0, len(rows), EFFORT.batch // 8):  # copies of all ends of very many boxes would not be small
+            lower, upper = (ends[rows[start : start + EFFORT.batch // 8]] for ends in (self.lower, self.upper))
             wide: Bools = upper - lower > 8 * EPS * np.maximum(np.abs(lower), np.abs(upper)) + 1e-300
             found[start : start + len(wide)] = wide.any(axis=1)
         return found
@@ -588,7 +518,7 @@ def _levels(quadratic: Quadratic) -> list[Array]:
 
 def _at_once(numbers: int, levels: int) -> int:
     """Boxes, with so many numbers each, that are enclosed in one batch."""
-    return max((TUNING.at_once // levels if in_use() else TUNING.cached) // max(numbers, 1), 1)
+    return max((EFFORT.batch // levels if in_use() else EFFORT.cached) // max(numbers, 1), 1)
 
 
 def shares(sizes: Array) -> Array:
@@ -740,7 +670,8 @@ def _first_cuts(cell: Cell, cheap: float) -> list[int]:
     m, wide = len(width), int((width > 0).sum())
     limits = TUNING.first_boxes[min(m, len(TUNING.first_boxes)) - 1]
     count = int(np.clip(cheap ** (1.0 / m), *limits))
-    axes = min(wide, int(math.log2(TUNING.most_first) / math.log2(count)))
+    # Where every axis cut once makes more boxes, only the widest are cut.
+    axes = min(wide, int(math.log2(512) / math.log2(count)))
     cut = np.argsort(-width, kind="stable")[:axes]
     return [count if k in cut else 1 for k in range(m)]
 

@@ -31,33 +31,18 @@ class EstimateTuning:
 
     Parameters
     ----------
-    inner
-        Where samples lie besides the middle, the corners and the middles of edges and faces, in half-widths of the box:
-        along the axes, and along the diagonals. Both halves of a function, the even and the odd one, are sampled at
-        more points than a cubic has coefficients, so that neither can be missed by symmetry.
     safety
         How many times the largest error at the samples the error between them may be.
     resolved
         A row whose error at the samples is more than this share of its size over the index set is not resolved.
-    unknown
-        Between the samples of a box that is not resolved, a row may be this many times as large as it was anywhere.
     finest
         Boxes narrower than this share of the index set, in one, two, three dimensions, count as resolved: what is
         still rough there is a kink or a jump, and will never be.
-    halvings
-        Steps of a bisection that brings samples into the index set.
-    rank
-        Samples that were moved into the index set may lie on a line or a plane: directions in which they spread less
-        than this share are left out of the fit.
     """
 
-    inner: tuple[float, float] = (0.6, 0.5)
     safety: float = 4.0
     resolved: float = 0.01
-    unknown: float = 100.0
     finest: tuple[float, ...] = (5e-4, 0.01, 0.05)
-    halvings: int = 8
-    rank: float = 1e-6
 
 
 TUNING = EstimateTuning()
@@ -149,13 +134,15 @@ class _Boxes:
         moved = np.flatnonzero((at != d).any(axis=(1, 2)))
         if len(moved):
             designs = monomials(at[moved].reshape(-1, k), order).reshape(-1, *design.shape)
-            fit[moved] = np.linalg.pinv(designs, rcond=TUNING.rank) @ flat[moved]
+            # Samples that were moved may lie on a line or a plane.
+            fit[moved] = np.linalg.pinv(designs, rcond=1e-6) @ flat[moved]
             miss[moved] = np.abs(designs @ fit[moved] - flat[moved]).max(axis=1)
         largest = np.abs(flat).max(axis=1)
         np.maximum(self.largest, largest.max(axis=0), out=self.largest)
         wide = np.asarray((upper - lower > self.finest).any(axis=1))
         open_ = (miss > TUNING.resolved * self.largest) & wide[:, None]
-        error = np.where(open_, TUNING.unknown * self.largest, TUNING.safety * miss + 8 * EPS * largest)
+        # Times as large as anywhere, where it is not resolved.
+        error = np.where(open_, 100.0 * self.largest, TUNING.safety * miss + 8 * EPS * largest)
         parts, bends = np.moveaxis(fit, 1, 0), 1 + k + len(triangle(k)[0])
         rough = np.zeros((k, *error.shape))
         return Quadratic(parts[0], parts[1 : 1 + k], parts[1 + k : bends], parts[bends:], rough, error)
@@ -178,7 +165,7 @@ class _Boxes:
         some = np.unique(box)
         inner[some] = domain.project(centre[some])
         start, end, low, high = inner[box], y[outside], np.zeros((len(box), 1)), np.ones((len(box), 1))
-        for _ in range(TUNING.halvings):
+        for _ in range(8):  # bisection
             step = 0.5 * (low + high)
             inside = domain.contains(start + step * (end - start), tol=0.0)[:, None]
             low, high = np.where(inside, step, low), np.where(inside, high, step)
@@ -191,7 +178,8 @@ class _Boxes:
 @cache
 def stencil(m: int) -> Array:
     """Samples of the box [-1, 1]^m: middle, corners, middles of edges and faces, and some further inside."""
-    along, across = TUNING.inner
+    # Along the axes and the diagonals, so that neither the even nor the odd half is missed by symmetry.
+    along, across = (0.6, 0.5)
     grid = np.array(list(product((-1.0, 0.0, 1.0), repeat=m)))
     diagonal = np.array(list(product((-across, across), repeat=m)))
     axes = along * np.concatenate([np.eye(m), -np.eye(m)])

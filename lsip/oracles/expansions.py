@@ -9,7 +9,6 @@ That keeps the rounding small beside g itself, not beside its terms.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
 from itertools import product
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..deadline import EFFORT
 from ..domains.proven import LOST
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
@@ -27,40 +27,9 @@ from ..expressions.polynomials import Polynomial
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-
-@dataclass(frozen=True)
-class ExpansionTuning:
-    """Which polynomials are expanded, and how.
-
-    Parameters
-    ----------
-    highest_degree
-        Along one coordinate. Binomial coefficients up to there are doubles, and no power of a coordinate is so small
-        that its loss by underflow is worth more than `LOST`.
-    most_products
-        Multiplications by substitutions for one box, at most.
-    patches
-        Along each coordinate: so many parts of the index set have an origin of their own, for the boxes that are no
-        larger. With fewer, more is lost to rounding; with more, more polynomials are rewritten in whole numbers.
-    fraction
-        Of its size, to which the origin of a patch is rounded: short numbers are multiplied faster.
-    batch, least_batch
-        Coefficients of all boxes that are expanded at once, which stay in the processor's cache; and the least number
-        of boxes.
-    substitutions
-        That are remembered in whole numbers; they do not depend on the polynomial.
-    """
-
-    highest_degree: int = 50
-    most_products: int = 50_000
-    patches: int = 4
-    fraction: float = 2.0**-6
-    batch: int = 20_000
-    least_batch: int = 32
-    substitutions: int = 128
-
-
-TUNING = ExpansionTuning()
+# Along one coordinate: binomial coefficients up to there are doubles, and no power of a coordinate is so small that its
+# loss by underflow is worth more than `LOST`.
+HIGHEST_DEGREE = 50
 
 
 class Expanded(NamedTuple):
@@ -82,7 +51,7 @@ class _Patches(NamedTuple):
 def expandable(rows: Sequence[Polynomial], m: int) -> bool:
     """Whether polynomials in m coordinates are small enough, all together."""
     degrees = [_degrees(g, m) for g in rows]
-    return max(map(max, degrees)) <= TUNING.highest_degree and sum(map(_products, degrees)) <= TUNING.most_products
+    return max(map(max, degrees)) <= HIGHEST_DEGREE and sum(map(_products, degrees)) <= EFFORT.exact // 4
 
 
 class Expansion:
@@ -96,7 +65,7 @@ class Expansion:
         self.whole: NDArray[Any] = np.zeros([d + 1 for d in self.degrees], dtype=object)
         for exponents, c in g.items():
             self.whole[exponents] = int(c * self.below)
-        self.count = TUNING.patches
+        self.count = 4  # parts along each coordinate, with an origin each
         self._numbers: dict[int, int] = {}  # of the patches that are known, in the order of
         self._patches = _Patches(np.zeros((0, self.dim)), np.zeros((0, self.dim)), np.zeros((0, *self.whole.shape)))
 
@@ -107,7 +76,7 @@ class Expansion:
 
     def about(self, centre: Array, radius: Array) -> Expanded:
         """The polynomial at centre + radius d."""
-        n, m, batch = len(centre), self.dim, max(TUNING.batch // self.whole.size, TUNING.least_batch)
+        n, m, batch = len(centre), self.dim, max(EFFORT.cached // self.whole.size, 32)  # boxes at once, 32 at least
         found = Expanded(np.empty((n, len(self._places))), np.empty(n), np.empty((n, m)))
         number = self._numbered(centre, radius)
         for i in range(0, n, batch):
@@ -172,7 +141,7 @@ class Expansion:
         exponent = np.clip(np.frexp(np.where(size > 0, size, 1.0))[1], -900, 900)  # far from where doubles end
         unit = np.ldexp(1.0, exponent)
         with np.errstate(over="ignore", invalid="ignore"):
-            short = np.round(middle / (unit * TUNING.fraction)) * (unit * TUNING.fraction)
+            short = np.round(middle / (unit * 2.0**-6)) * (unit * 2.0**-6)
         origin = np.where(np.isfinite(short), short, middle)
         whole, below = self.whole, self.below
         for axis, degree in enumerate(self.degrees):
@@ -234,7 +203,7 @@ def _binomials(degree: int) -> tuple[Ints, Array]:
     return np.maximum(k - j, 0), np.array(choose)
 
 
-@lru_cache(maxsize=TUNING.substitutions)
+@lru_cache(maxsize=128)
 def _whole_substitution(origin: float, unit: float, degree: int) -> tuple[NDArray[Any], int]:
     """Coefficients of (origin + unit z)^k by powers j of z, (k, j), as whole numbers, and what to divide them by."""
     a, b = Fraction(origin), Fraction(unit)

@@ -31,44 +31,27 @@ from .distinct import distinct, one_a_row
 _COS = FUNCTIONS["cos"]
 
 
+# Bits of a frequency, relative to the least one, up to which centres are chosen so that their products are exact.
+FREQUENCY_BITS = 24
+
+
 @dataclass(frozen=True)
 class HarmonicTuning:
     """How an interval is cut, and how far series go.
 
     Parameters
     ----------
-    order, rough
-        Terms of a series, and of what maxima are looked for in.
-    radius
-        Half the width of the first boxes, in units of the shortest wave's angle: so that series converge fast, and a
-        box around a maximum is concave.
-    parts
-        Parts of a box around its centre that are bounded by themselves.
-    rounds
-        Of cutting at most; where more are needed, rounding keeps the bound up.
-    most_first, most_boxes
+    order
+        Terms of a series; maxima are looked for in the first half of it.
+    most_first
         The first boxes at most, and those that are open at most for each of them.
     block
         Terms that are added up before these sums are: rounding grows with the larger of both numbers.
-    beside
-        Where nothing violates, maxima that are lower than the largest by this share of it are told as well.
-    apart
-        Maxima that are nearer to each other, relative to how far they are from each other on average, count as one.
-    whole
-        Bits of a frequency, relative to the least one, up to which centres are chosen so that their products are exact.
     """
 
     order: int = 16
-    rough: int = 8
-    radius: float = 0.75
-    parts: tuple[float, ...] = (0.5, 0.25, 0.125)
-    rounds: int = 24
     most_first: int = 20_000
-    most_boxes: int = 8
     block: int = 16
-    beside: float = 0.1
-    apart: float = 0.1
-    whole: int = 24
 
 
 TUNING = HarmonicTuning()
@@ -98,7 +81,7 @@ def by_waves(
         return None
     y = violation.domain.project(found.points[:, None])
     value = violation.at(y, found.components)
-    radius = np.array([TUNING.apart * (upper - lower) / max(len(y), 1)])
+    radius = np.array([0.1 * (upper - lower) / max(len(y), 1)])  # nearer maxima are one
     if violation.components > most:
         chosen = one_a_row(value, found.components)
     else:
@@ -172,13 +155,13 @@ class Harmonic:
         np.cumprod(scale, axis=2, out=scale)
         series = np.matmul(side, self.table).sum(axis=0).reshape(len(c), self.p, order) * scale[..., :order]
         doubt = scale * (self.most * self.lost)
-        if self.bits > TUNING.whole:
+        if self.bits > FREQUENCY_BITS:
             doubt = doubt + EPS * np.abs(c)[:, None, None] * scale * self.turned
         return series, doubt * (1 + 1e-9) + LOST
 
     def centres(self, y: Array, largest: float) -> Array:
         """Numbers next to y whose products with all frequencies are exact, where there are such."""
-        if self.bits > TUNING.whole or not largest:
+        if self.bits > FREQUENCY_BITS or not largest:
             return y
         grid = 2.0 ** (frexp(largest)[1] - (52 - self.bits))
         return np.round(y / grid) * grid
@@ -188,7 +171,8 @@ class Harmonic:
         size = max(abs(lower), abs(upper))
         if not np.isfinite(self.most).all() or size * self.unit > min(_COS.checked[1], 2.0**40):
             return None
-        waves = (upper - lower) * self.fastest / (2.0 * TUNING.radius)
+        # So narrow that series converge fast, and are concave around a maximum.
+        waves = (upper - lower) * self.fastest / (2.0 * 0.75)
         if not waves < TUNING.most_first:
             return None
         first = int(waves) + 1
@@ -198,7 +182,7 @@ class Harmonic:
         at, fresh = 0.5 * lo + 0.5 * hi, np.ones(first, dtype=bool)
         bound = best = -np.inf
         maxima: list[tuple[Array, Array]] = []
-        for _ in range(TUNING.rounds):
+        for _ in range(24):  # where more rounds are needed, rounding keeps the bound up
             check("branch-and-bound")
             c = self.centres(at, size)
             r = up(np.maximum(hi - c, c - lo))
@@ -211,7 +195,7 @@ class Harmonic:
             values, where = series[..., 0] + self.swing, np.broadcast_to(c[:, None], series.shape[:2]).copy()
             unsure = np.flatnonzero(tops.max(axis=1) > target)
             if len(unsure):
-                u = _maxima(series[unsure, :, : TUNING.rough], ends[0][unsure], ends[1][unsure])
+                u = _maxima(series[unsure, :, : TUNING.order // 2], ends[0][unsure], ends[1][unsure])
                 values[unsure] = _at(series[unsure], u[..., None])[..., 0] + self.swing
                 where[unsure] += r[unsure, None] * u
             maxima.append((np.clip(where, lower, upper), values))
@@ -221,11 +205,11 @@ class Harmonic:
             bound = max(bound, float(np.delete(tops, left, axis=0).max(initial=-np.inf)))
             if not len(left):
                 return self._found(bound, maxima, alert)
-            if len(left) > TUNING.most_boxes * first or (hi <= lo)[left].any():
+            if len(left) > 8 * first or (hi <= lo)[left].any():
                 return None
             # Around a centre that is a maximum, a part of the box may be bounded well enough.
             share, old = np.zeros(len(left)), np.flatnonzero(~fresh[left])
-            for part in TUNING.parts if len(old) else ():
+            for part in (0.5, 0.25, 0.125) if len(old) else ():
                 some, powers = left[old], part ** np.arange(TUNING.order + 1.0)
                 low, high = (np.clip(end[some] / part, -1.0, 1.0) for end in ends)
                 inner = _bounds(series[some] * powers[:-1], doubt[some] * powers, low, high) + self.swing
@@ -241,7 +225,8 @@ class Harmonic:
         """Maxima that violate, or the largest of all."""
         y, value = (np.concatenate(part) for part in zip(*maxima, strict=True))
         best = value.max()
-        box, component = np.nonzero(value > (alert if best > alert else best - TUNING.beside * abs(best)))
+        # Nearly as large ones are told as well.
+        box, component = np.nonzero(value > (alert if best > alert else best - 0.1 * abs(best)))
         return Found(bound, y[box, component], component)
 
 

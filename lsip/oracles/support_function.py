@@ -12,29 +12,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..deadline import EFFORT
 from ..domains import Domain
 from ..errors import ModelError
 from ..expressions.interval import EPS
 from .base import AffineForm, Array, EnclosableViolation, Separation, Violation, maximises
-
-
-@dataclass(frozen=True)
-class SupportTuning:
-    """When rational numbers are asked.
-
-    Parameters
-    ----------
-    close
-        How many times what is not known of a supremum it may be above zero, for rounding to be what decides.
-    most_products
-        Of rational numbers that are multiplied at once; each takes a few microseconds.
-    """
-
-    close: float = 4.0
-    most_products: int = 50_000
-
-
-TUNING = SupportTuning()
 
 
 @dataclass(frozen=True)
@@ -81,8 +63,8 @@ class SupportFunction:
         component = np.arange(len(w))
         values = violation.at(y, component)
         lost = doubt + 2 * (domain.dim + 2) * EPS * (np.abs(constant) + np.abs(top))  # what sets round up included
-        near = np.flatnonzero((sup > 0) & (sup <= TUNING.close * lost))
-        for row in near.tolist() if len(near) * w.shape[1] <= TUNING.most_products and violation.spread is None else ():
+        near = np.flatnonzero((sup > 0) & (sup <= 4.0 * lost))  # where rounding may decide
+        for row in near.tolist() if len(near) * w.shape[1] <= EFFORT.exact // 4 and violation.spread is None else ():
             exact = _exact(form, domain, w[row], row)
             if exact is not None and exact <= 0:
                 sup[row], values[row] = 0.0, min(values[row], 0.0)

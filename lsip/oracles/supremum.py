@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
 
-from ..deadline import left
+from ..deadline import EFFORT, left
 from ..errors import OutOfTime
 from ..validation import Distance, Natural, checked
 from .adaptive_search import AdaptiveSearch
@@ -17,25 +17,6 @@ from .branch_and_bound import BranchAndBound
 from .choice import TUNING as CHOICE
 from .choice import dimension, prover
 from .multistart import Multistart
-
-
-@dataclass(frozen=True)
-class SupremumTuning:
-    """How a supremum is approached.
-
-    Parameters
-    ----------
-    first_boxes
-        Boxes of a branch-and-bound before local searches are tried.
-    most_rounds
-        Questions for something larger. Each answer at least halves the distance to the supremum, or is the last one.
-    """
-
-    first_boxes: int = 20_000
-    most_rounds: int = 30
-
-
-TUNING = SupremumTuning()
 
 
 @checked(violation=Annotated[Any, check_enclosable], tol=Distance, max_boxes=Natural)
@@ -49,13 +30,13 @@ def supremum(violation: EnclosableViolation, *, tol: float = 1e-9, max_boxes: in
     if exact is not None and is_instant(exact):
         return exact.maximise(violation)
     if isinstance(violation.family, Directed) and not violation.family.worst.sharp:
-        return BranchAndBound(tol=tol, max_boxes=TUNING.first_boxes).maximise(violation)  # no box makes it sharper
-    oracle = BranchAndBound(tol=tol, max_boxes=TUNING.first_boxes)
+        return BranchAndBound(tol=tol, max_boxes=EFFORT.boxes).maximise(violation)  # no box makes it sharper
+    oracle = BranchAndBound(tol=tol, max_boxes=EFFORT.boxes)
     best = oracle.maximise(violation, target=0.0)
     bound, trusts = best.bound, best.trusts  # of the branch-and-bound; a local search proves nothing
     climbed = False
     with suppress(OutOfTime):  # what is known by then stays so
-        for _ in range(TUNING.most_rounds):
+        for _ in range(30):  # each answer halves the distance to the supremum, or is the last
             if bound <= best.worst + tol or left() < 0:
                 break
             found = oracle.maximise(violation, target=best.worst)

@@ -27,20 +27,11 @@ class WorkTuning:
         Boxes after which it is on the way, in case that time runs out: probing costs as much as some thousands of them.
     again
         The factor by which they have to become more until it is estimated again.
-    sample
-        Open boxes that stand for all others.
-    negligible
-        Open boxes that are so few, relative to all that were needed until then, are not followed to their end.
-    most_rounds
-        Rounds of splitting after which the rest is taken for endless.
     """
 
     least: int = 5_000
     first: int = 30_000
     again: float = 4.0
-    sample: int = 100
-    negligible: float = 0.01
-    most_rounds: int = 100
 
 
 TUNING = WorkTuning()
@@ -53,10 +44,10 @@ def boxes_left(
     rng = np.random.default_rng(0)
     total, count = 0.0, float(len(rows))
     lower, upper = cover.lower[rows], cover.upper[rows]
-    for _ in range(TUNING.most_rounds):
-        if count <= TUNING.negligible * total:
+    for _ in range(100):  # then the rest is taken for endless
+        if count <= 0.01 * total:
             return total
-        some = rng.permutation(len(lower))[: TUNING.sample]
+        some = rng.permutation(len(lower))[:100]
         parts = type(cover)(family, cover.cell, cover.order, (lower[some], upper[some]))
         parts.scale = cover.scale
         everything = np.arange(parts.n)

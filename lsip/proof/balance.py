@@ -21,14 +21,14 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import splu
 
-from ..deadline import PACE, afford, afford_factors, check
+from ..deadline import EFFORT, PACE, afford, afford_factors, check
 from ..errors import OutOfTime
 from ..expressions.interval import EPS, Interval
 from ..masters.base import Matrix, is_sparse
 from ..model.program import Program
 from .certificate import Array, Ints, Support
 from .dual import Dual, Weighed, charges, loose_columns, weigh
-from .linear_algebra import exact_sums, triangular
+from .linear_algebra import ROUNDING, exact_sums, triangular
 from .linear_program import linear_program
 from .merging import merged
 from .rows import Mask, Rows, centres, settled
@@ -47,9 +47,6 @@ class BalanceTuning:
         such directions; sparse ones are made regular by as much.
     slope
         What is left over in a column, relative to its terms, beyond which it is a reduced cost and no rounding.
-    levellings
-        How often multipliers of cones are moved in proportion to their room; each time leaves over only what its own
-        rounding adds.
     light
         The share of the heaviest row below which a row is no basis for corrections.
     steps
@@ -57,46 +54,20 @@ class BalanceTuning:
         of 1e-16 from making a multiplier negative; longer ones cost more of the bound.
     reductions
         Shares of all weights that are given up in turn, where that gives reduced costs their sign.
-    most_entries
-        Entries of a block that is factorised densely.
     near_ends
         How near to a bound counts as being there, relative to the largest variable; tried in turn.
     rounds
         Rounds in which columns join those that have to balance, because corrections in others left something over.
-    most_columns
-        Columns that are balanced at most.
-    spare, spare_a_column
-        Atoms without weight that are looked at besides those that have some: in all, and more for every column.
-    least_push
-        How far a reduced cost that needs a sign is moved, at least, beside the one that rounding moves most.
-    safe_step
-        The longest step, relative to all weights, along which no weight may change its sign.
-    most_move
-        How far other multipliers may move while those of the basis grow by one.
-    rounded
-        The share of all terms that rounding may take from a bound.
-    exact_tries
-        Proposals that are tried again in rational numbers.
     """
 
     least_pivot: float = 1e-4
     singular: float = 1e-14
     slope: float = 1e-6
-    levellings: int = 2
     light: float = 1e-9
     steps: tuple[float, ...] = (1e-14, 1e-13, 1e-12, 3e-12, 1e-11, 1e-10, 1e-9, 1e-8)
     reductions: tuple[float, ...] = tuple(2.0**-k for k in range(42, 25, -1))
-    most_entries: int = 4_000_000
     near_ends: tuple[float, ...] = (1e-12, 1e-6)
     rounds: int = 3
-    most_columns: int = 3000
-    spare: int = 20
-    spare_a_column: int = 3
-    least_push: float = 1e-3
-    safe_step: float = 1e-10
-    most_move: float = 1e7
-    rounded: float = 64 * EPS
-    exact_tries: int = 2
 
 
 TUNING = BalanceTuning()
@@ -115,13 +86,10 @@ def balanced(
     found = _as_it_is(c, rows, dual, centre)
     if found is None:
         return None
-    paid = _paid(rows, c, dual, found, centre)
-    moved = bool((paid != centre).any())
-    found = (_as_it_is(c, rows, dual, paid) or found) if moved else found
-    better = _searched(program, c, dual, rows, found, paid, allowed, wide)
-    if better is None or (better[1].stands_for(better[0]) and not moved):
+    better = _searched(program, c, dual, rows, found, centre, allowed, wide)
+    if better is None or better[1].stands_for(better[0]):
         return better
-    stored = better[0] if better[1].stands_for(better[0]) else better[0].reweighted(centres(better[1].weight))
+    stored = better[0].reweighted(centres(better[1].weight))
     around = weigh(c, Rows.of(program, stored.support), stored, centre)
     return None if around is None or not around.stands_for(stored) else (stored, around)
 
@@ -172,7 +140,7 @@ def _searched(
             if np.isfinite(weighed.lower) and (best is None or weighed.lower > best[1].lower):
                 best = candidate, weighed
             # What rounding takes from a bound, no other proposal gives back.
-            lost = max(allowed, TUNING.rounded * weighed.size)
+            lost = max(allowed, ROUNDING * weighed.size)
             if float(weighed.charge.sum()) <= allowed and weighed.lower >= found.base - lost:
                 return candidate, weighed
         best = _best(best, _exactly(program, c, dual, rows, centre, loose, wide))
@@ -192,7 +160,7 @@ def _exactly(
 ) -> tuple[Dual, Weighed] | None:
     """The best of the first few proposals, with multipliers in rational numbers, where rows are known so."""
     ends = _at_end(program, centre, TUNING.near_ends[0])
-    first = islice(_proposals(program, c, dual, rows, centre, loose, ends, wide), TUNING.exact_tries)
+    first = islice(_proposals(program, c, dual, rows, centre, loose, ends, wide), 2)  # proposals
     proposals = chain(first, _heaviest(dual, rows, np.flatnonzero(loose & ~ends)))
     weighed = [(each, weigh(c, its_rows, each, centre)) for each, its_rows in proposals]
     return _best(*((each, found) for each, found in weighed if found is not None))
@@ -266,18 +234,6 @@ def _used(program: Program, dual: Dual) -> Dual:
     return Dual(atoms, program.admissible(mu))
 
 
-def _paid(rows: Rows, c: Array, dual: Dual, found: Weighed, centre: Array) -> Array:
-    """The centre with variables moved to the bounds that pay for what is left over and is no rounding.
-
-    The bound stays what it is; but what is charged in these columns could not be balanced away.
-    """
-    terms = np.abs(c) + abs(rows.mid).T @ np.abs(dual.weights)
-    lower, upper = rows.bounds
-    up_there = (found.reduced.hi < -TUNING.slope * terms) & np.isfinite(upper)
-    down_there = (found.reduced.lo > TUNING.slope * terms) & np.isfinite(lower)
-    return np.where(up_there, upper, np.where(down_there, lower, centre))
-
-
 def _levelled(c: Array, rows: Rows, dual: Dual, columns: Ints) -> Dual:
     """Multipliers moved in proportion to their room, until nothing but rounding is left over in these columns.
 
@@ -285,7 +241,7 @@ def _levelled(c: Array, rows: Rows, dual: Dual, columns: Ints) -> Dual:
     """
     turned = rows.mid[:, columns].T
     turned = sparse.csr_matrix(turned) if is_sparse(turned) else turned
-    for _ in range(TUNING.levellings if len(columns) else 0):
+    for _ in range(2 if len(columns) else 0):  # each time leaves over only what its own rounding adds
         weights = dual.weights
         room = rows.room(weights)
         room = _filled(abs(rows.mid[:, columns]), room, rows.equal)
@@ -336,7 +292,7 @@ def _proposals(
     program: Program, c: Array, dual: Dual, rows: Rows, centre: Array, loose: Mask, ends: Mask, others: _Wide
 ) -> Iterator[tuple[Dual, Rows]]:
     """The rows that have weight, and others, with more and more weight given to them; first what is likely to do."""
-    if loose.sum() > TUNING.most_columns:
+    if loose.sum() > 3000:  # a dense block of so many columns takes long
         return
     inner, outer = np.flatnonzero(loose & ~ends), np.flatnonzero(loose & ends)
     own, wider = _own(dual, rows, inner, outer), _wider(program, c, centre, loose, inner, outer, others)
@@ -347,11 +303,13 @@ def _proposals(
 def _own(dual: Dual, rows: Rows, inner: Ints, outer: Ints) -> Iterator[tuple[Dual, Rows]]:
     """Bases of the rows that have weight."""
     loose = np.sort(np.concatenate([inner, outer]))
-    for strong, appeal in _strong(rows, rows.room(dual.weights), loose):
-        for columns in (loose, inner) if len(outer) and strong.sum() >= len(loose) else (inner,):
-            basis, balance = _square(rows, columns, strong, appeal)
-            if len(basis):
-                yield replace(dual, balanced=balance, basis=basis), rows
+    room = rows.room(dual.weights)
+    heaviest = float(room.max(initial=0.0))
+    strong = (room > TUNING.light * heaviest) | rows.equal | (rows.conic & (room > 0))
+    for columns in (loose, inner) if len(outer) and strong.sum() >= len(loose) else (inner,):
+        basis, balance = _square(rows, columns, strong, np.where(rows.equal, heaviest, room))
+        if len(basis):
+            yield replace(dual, balanced=balance, basis=basis), rows
 
 
 def _heaviest(dual: Dual, rows: Rows, columns: Ints) -> Iterator[tuple[Dual, Rows]]:
@@ -423,7 +381,7 @@ class _Wide:
         for s in self.spare:
             if s.place not in known:
                 fresh.setdefault(s.place, s)
-        found, most = list(fresh.values()), TUNING.spare + TUNING.spare_a_column * self.program.n
+        found, most = list(fresh.values()), 20 + 3 * self.program.n  # the spare ones that are looked at
         old = found[:-most]
         chosen = old[:: max(len(old) // most, 1)] + found[-most:]
         return [s.weighing(0.0) for s in chosen]
@@ -437,33 +395,6 @@ def _trimmed(dual: Dual, rows: Rows, needed: Ints) -> tuple[Dual, Rows]:
     place = np.concatenate([np.cumsum(keep) - 1, keep.sum() + np.arange(len(dual.row_multipliers))])
     atoms = tuple(s for s, kept in zip(dual.support, keep, strict=True) if kept)
     return replace(dual, support=atoms, basis=place[dual.basis]), rows.only(keep)
-
-
-def _strong(rows: Rows, room: Array, columns: Ints) -> Iterator[tuple[Mask, Array]]:
-    """Rows that weigh enough to be a basis, and how gladly each is taken: beside the heaviest, or in no units at all.
-
-    What a row weighs in a column, beside the heaviest there, does not depend on the units of either.
-    """
-    always = rows.equal | (rows.conic & (room > 0))
-    largest = float(room.max(initial=0.0))
-    yield (room > TUNING.light * largest) | always, np.where(rows.equal, largest, room)
-    size = abs(rows.mid[:, columns])
-    room = _filled(size, room, rows.equal)
-    share = _share(size, room)
-    yield (share > TUNING.light) | always, room * room / np.where(share > 0, share, 1.0)
-
-
-def _share(size: Matrix, room: Array) -> Array:
-    """How much each row weighs in the column in which it weighs most, beside the heaviest there."""
-    if is_sparse(size):
-        terms = sparse.diags_array(room) @ size
-        most = terms.max(axis=0).toarray().ravel()
-        share = (terms @ sparse.diags_array(1 / np.where(most > 0, most, 1.0))).max(axis=1)
-        return np.asarray(share.toarray()).ravel()
-    terms = size * room[:, None]
-    most = terms.max(axis=0, initial=0.0)
-    found: Array = (terms / np.where(most > 0, most, 1.0)).max(axis=1, initial=0.0)
-    return found
 
 
 def _norms(rows: Rows) -> Array:
@@ -503,7 +434,7 @@ def _square(rows: Rows, columns: Ints, allowed: Mask, appeal: Array) -> tuple[In
     """
     nothing = np.zeros(0, dtype=np.intp)
     places = np.flatnonzero(allowed)
-    if not len(columns) or not len(places) or len(places) * len(columns) > TUNING.most_entries:
+    if not len(columns) or not len(places) or len(places) * len(columns) > EFFORT.entries:
         return nothing, nothing
     if len(columns) - len(places) > len(_certain(rows, columns)):
         return nothing, nothing
@@ -630,7 +561,8 @@ def _direction(
     side_scale = 1.0 / scale[:, None]
     matrix = sparse.csr_matrix(matrix.multiply(side_scale)) if is_sparse(matrix) else matrix * side_scale
     doubt = (np.abs(weights) @ abs(rows.mid[:, pushes[0]])) / scale[len(balance) : fixed]  # what rounding does to each
-    doubt = np.maximum(doubt / max(float(doubt.max(initial=0.0)), 1e-300), TUNING.least_push)
+    # Beside the one that rounding moves most.
+    doubt = np.maximum(doubt / max(float(doubt.max(initial=0.0)), 1e-300), 1e-3)
     side = np.concatenate([np.zeros(len(balance)), pushes[1] * doubt, np.zeros(len(held))])
     cost = np.where(np.isfinite(gap), gap + paid, 0.0)
     usable = np.isfinite(gap) & ~rows.conic  # moves within cones are left to `_levelled`
@@ -654,10 +586,10 @@ def _moves(rows: Rows, weights: Array, share: Array, basis: Ints) -> tuple[Array
     needed = np.zeros(len(rows), dtype=bool)
     needed[basis] = True
     needed &= light & ~rows.equal & ~rows.conic
-    far = TUNING.most_move
+    far = 1e7  # how far others may move while those of the basis grow by one
     upper = np.where(above, far, np.where(needed, -1.0, 0.0))
     lower = np.where(above & needed, 1.0, np.where(below & ~(above & light), -far, 0.0))
-    spare = np.minimum(share / (TUNING.safe_step * max(float(share.sum()), 1e-300)), far)  # how far they may fall
+    spare = np.minimum(share / (1e-10 * max(float(share.sum()), 1e-300)), far)  # how far they may fall
     lower = np.where(~light & ~rows.equal, np.where(weights > 0, -spare, -far), lower)
     upper = np.where(~light & ~rows.equal, np.where(weights < 0, spare, far), upper)
     return lower, upper

@@ -56,30 +56,24 @@ def demand(ok: object, why: str, code: int = 1) -> None:
         raise CheckError(why, code)
 
 
+# This share of the terms of a row counts as rounding of its data, if what the row is combined from is at most so many
+# times as large as its entries. The prover has the same two numbers.
+DATA_ROUNDING, MODEST = fmpq(16, 2**52), 64
+
+
 class CheckerTuning(NamedTuple):
-    """The effort before something counts as not proven; `rounding` and `modest` decide what counts as rounding.
+    """The effort before something counts as not proven.
 
     Balls have `coarse` bits in branch-and-bound, and `fine` ones elsewhere and in tiny boxes; fractions with more than
-    `most_bits` become balls. Slopes are used after `early` halvings of a box; it is tiny after `deep`, and given up
-    after `deepest`. All rows may evaluate `most_steps` steps together, and each its own `boxes` times in addition.
-    Taylor expansions have `terms` terms, by number of coordinates, and are cut into `parts`, plus one for every step;
-    `sweeps` find multiples of sides. A share `rounding` of the terms of a row counts as rounding of its data, if what
-    it is combined from is at most `modest` times as large as its entries.
+    `most_bits` become balls. All rows may evaluate `most_steps` steps together, and each its own `boxes` times in
+    addition.
     """
 
     coarse: int = 128
     fine: int = 640
     most_bits: int = 100_000
-    early: int = 3
-    deep: int = 36
-    deepest: int = 80
     most_steps: int = 2_500_000
     boxes: int = 500
-    terms: tuple[int, int, int] = (12, 9, 6)
-    parts: int = 20
-    sweeps: int = 30
-    rounding: fmpq = fmpq(16, 2**52)
-    modest: int = 64
 
 
 TUNING = CheckerTuning()
@@ -223,7 +217,7 @@ class Formula:
         work = [(p, (tuple((a + b) / 2 for a, b in e), tuple((b - a) / 2 for a, b in e), 0)) for p, e in ends]
         while work:
             piece, box = work.pop()
-            if box[2] > TUNING.deepest or (parts := examined(self, root, piece, box)) is None:
+            if box[2] > 80 or (parts := examined(self, root, piece, box)) is None:  # halvings; it is given up
                 return False
             work += [(piece, part) for part in parts]
         return True
@@ -356,7 +350,7 @@ def examined(formula: Formula, root: int, piece: Piece, box: Box) -> list[Box] |
     """What is left to look at: nothing where the function, a step, is at most 0; None where it is above."""
     (lower, upper, cuts), (centre, radius, depth) = piece, box
     m = len(active := [i for i, r in enumerate(radius) if r > 0])
-    ctx.prec, ctx.cap = TUNING.fine if depth > TUNING.deep or not active else TUNING.coarse, 2
+    ctx.prec, ctx.cap = TUNING.fine if depth > 36 or not active else TUNING.coarse, 2  # a tiny box
     sides = list(map(ball, cuts([arb(c, r) if r > 0 else c for c, r in zip(centre, radius, strict=True)])))
     if any(side < 0 for side in sides) or not active:
         return [] if any(side < 0 for side in sides) or ball(formula.values([root], centre)[0]) <= 0 else None
@@ -383,7 +377,7 @@ def examined(formula: Formula, root: int, piece: Piece, box: Box) -> list[Box] |
         first, *others = each(line, terms, everywhere)
         return [sum((w * u[k] for w, u in zip(shares, others, strict=False) if w), v) for k, v in enumerate(first)]
 
-    lines, tables = directions(m, terms := TUNING.terms[m - 1])
+    lines, tables = directions(m, terms := (12, 9, 6)[m - 1])  # by number of coordinates
     first, wide = along(lines[0], terms), along([1] if m == 1 else [arb(0, 1)] * m, terms + 1, everywhere=True)
     if (first[0] > 0 and not across) or wide[0] <= 0:
         return [] if wide[0] <= 0 else None
@@ -393,11 +387,11 @@ def examined(formula: Formula, root: int, piece: Piece, box: Box) -> list[Box] |
         for degree, (exponents, inverse) in enumerate(tables):
             for e, row in zip(exponents, inverse, strict=True):
                 taylor[e] = sum((a * part[degree] for a, part in zip(row, series, strict=False)), arb(0))
-        if stays_below(taylor, -rest, m, TUNING.parts + len(formula.order((root,)))):
+        if stays_below(taylor, -rest, m, 20 + len(formula.order((root,)))):  # parts
             return []
     i = max(active, key=lambda i: radius[i] / (upper[i] - lower[i]))
     parts = [(sign * radius[i] / 2, radius[i] / 2, depth + 1) for sign in (-1, 1)]
-    if not rest.is_finite() or depth > TUNING.early:
+    if not rest.is_finite() or depth > 3:  # slopes are used
         slopes = [wide[1]] if m == 1 else [along(axis, 2, True)[1] for axis in axes]
         if first[0] + sum((v.abs_upper() for v in slopes), arb(0)) <= 0:
             return []
@@ -412,7 +406,7 @@ def examined(formula: Formula, root: int, piece: Piece, box: Box) -> list[Box] |
 def multipliers(first: Sequence[float], *others: Sequence[float]) -> list[float]:
     """Weights >= 0 with which the other vectors almost cancel the first one; whatever they are, they prove nothing."""
     weights, left = [0.0] * len(others), list(first)
-    for _, (k, v) in product(range(TUNING.sweeps), enumerate(others)):
+    for _, (k, v) in product(range(30), enumerate(others)):  # sweeps
         size = sum(map(mul, v, v))
         new = max(0.0, weights[k] - sum(map(mul, v, left)) / size) if 0 < size < float("inf") else 0.0
         left = [a + (new - weights[k]) * b for a, b in zip(left, v, strict=True)]
@@ -569,8 +563,8 @@ class Model:
         parts = [(s, self.rows[k] | {-1: self.above[k]}) for k, s in zip(self.independent, shares, strict=True) if s]
         left, made = combined([(-ONE, given), *parts]), combined(parts)
         size = combined([(abs(s), {j: abs(v) for j, v in row.items()}) for s, row in [(ONE, given), *parts]])
-        modest = all(abs(s * v) <= TUNING.modest * max(map(abs, given.values())) for s, r in parts for v in r.values())
-        agrees = modest and all(abs(v) <= TUNING.rounding * size[j] for j, v in left.items())
+        modest = all(abs(s * v) <= MODEST * max(map(abs, given.values())) for s, r in parts for v in r.values())
+        agrees = modest and all(abs(v) <= DATA_ROUNDING * size[j] for j, v in left.items())
         demand(agrees, "Equalities that are said to follow from others do not, not even up to rounding.")
         side = made.pop(-1, ZERO)
         return made, side, side

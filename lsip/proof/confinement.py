@@ -32,31 +32,6 @@ from .implied_bounds import Sides
 from .rows import Mask, Rows
 
 
-@dataclass(frozen=True)
-class ConfinementTuning:
-    """How a box is looked for.
-
-    Parameters
-    ----------
-    guesses
-        Of what free columns add, relative to the gap that the multipliers leave; tried in turn.
-    quarterings
-        Of the way from an atom to the end of the box around its index set, until a point of the set is found there.
-    passes
-        In which bounds imply further bounds.
-    few
-        Up to so many variables without bounds, those are tried first that follow without slopes.
-    """
-
-    guesses: tuple[float, ...] = (1.0, 1e3)
-    quarterings: int = 7
-    passes: int = 8
-    few: int = 8
-
-
-TUNING = ConfinementTuning()
-
-
 def confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: float) -> Rows | None:
     """The rows of the dual, with bounds that all feasible points with an objective of at most `upper` keep; or None.
 
@@ -98,7 +73,7 @@ def _chosen(rows: Rows, weights: Array, free: int) -> Iterator[Ints]:
     """
     assert rows.source is not None
     support, atoms = rows.source[1], np.flatnonzero(weights[: rows.atoms] > 0)
-    if free <= TUNING.few:
+    if free <= 8:  # few: those that follow without slopes are tried first
         yield atoms[:0]
     shared = Counter((support[i].family, support[i].point.tobytes()) for i in atoms.tolist())
     best: dict[tuple[int, int], tuple[int, int]] = {}
@@ -117,7 +92,7 @@ def _bounded(
 ) -> tuple[Array, Array] | None:
     """Bounds to which slacks confine x, if what remains of the variables `used` costs little beside the gap."""
     x, box = point
-    for guess in TUNING.guesses:
+    for guess in (1.0, 1e3):  # of what free columns add, relative to the gap
         most = guess * gap
         if box is not None and not float(price[used] @ box[used]) * (1 + (program.n + 8) * EPS) <= most:
             continue
@@ -132,7 +107,7 @@ def _bounded(
 
 def _implied(sides: Sides, lower: Array, upper: Array) -> tuple[Array, Array]:
     """Bounds that follow, until no more variables become bounded: how narrowly does not matter."""
-    for _ in range(TUNING.passes):
+    for _ in range(8):  # bounds imply further bounds
         before = np.isinf(lower).sum() + np.isinf(upper).sum()
         lower, upper = sides.implied(lower, upper)
         if np.isinf(lower).sum() + np.isinf(upper).sum() == before:
@@ -237,7 +212,7 @@ def _ways(domain: Domain, points: Array, atom: Ints, axis: Ints) -> Array:
     atom, axis, sign = np.tile(atom, 2), np.tile(axis, 2), np.repeat([1.0, -1.0], len(atom))
     start, way = points[atom, axis], np.zeros(len(atom))
     todo = np.flatnonzero(sign * (ends - start) > 0)
-    for step in range(TUNING.quarterings):
+    for step in range(7):  # quarterings of the way to the end of the box
         if not len(todo):
             break
         there = np.clip(start[todo] + (ends[todo] - start[todo]) * 0.25**step, lower[axis[todo]], upper[axis[todo]])

@@ -20,7 +20,7 @@ from fractions import Fraction
 import numpy as np
 from scipy import sparse
 
-from ..deadline import check
+from ..deadline import EFFORT, check
 from ..expressions.interval import EPS, Interval, down, up
 from ..expressions.polynomials import neighbours
 from ..masters.base import Matrix, is_sparse
@@ -36,35 +36,15 @@ class DualTuning:
 
     Parameters
     ----------
-    nearness
-        How near the multipliers that are stored have to be to the exact ones, relative to the largest.
-    most_entries
-        Entries of the rows in which columns are compared.
-    most_implied
-        Columns that are looked at for being combinations of others.
     likely
         What floats leave of a combination, relative to the column, and of its shares beside the fractions that they are
         taken for: with more, it is not looked at in rational numbers, which take long.
-    largest_denominator
-        Of such fractions.
     most_exact
         Columns of which what is left over is computed in rational numbers, where intervals are too wide.
-    sharp, most_sharp
-        Where rounding takes more than this share of the objective from a bound, products are added up exactly, if they
-        are no more than so many.
-    refinements
-        Corrections of multipliers by what is left over, each smaller than the one before.
     """
 
-    nearness: float = 1e-6
-    most_entries: int = 2_000_000
-    most_implied: int = 500
     likely: float = 1e-9
-    largest_denominator: int = 1000
     most_exact: int = 60
-    sharp: float = 1e-10
-    most_sharp: int = 200_000
-    refinements: int = 6
 
 
 TUNING = DualTuning()
@@ -107,7 +87,8 @@ class Weighed:
         """Whether the multipliers of the dual are next to the exact ones."""
         weights = dual.weights
         far = np.abs(centres(self.weight) - weights).max(initial=0.0)
-        return bool(far <= TUNING.nearness * np.abs(weights).max(initial=0.0))
+        # Where that is not so, the stored ones say something else.
+        return bool(far <= 1e-6 * np.abs(weights).max(initial=0.0))
 
     @property
     def lower(self) -> float:
@@ -169,7 +150,7 @@ def _refined(rows: Rows, c: Array, dual: Dual) -> Interval | None:
     known = dict(zip(used.tolist(), table, strict=True))
     system = ExactSystem.of([[known[i].get(j, Fraction(0)) for i in basis] for j in columns])
     correction: Interval | None = None
-    for step in range(TUNING.refinements):
+    for step in range(6):  # each correction is smaller than the one before
         if step and correction is not None:
             for i, v in zip(basis, centres(correction).tolist(), strict=True):
                 exact[i] += Fraction(v)
@@ -243,7 +224,8 @@ def weigh(c: Array, rows: Rows, dual: Dual, centre: Array, exactly: bool = True)
 def base_of(c: Array, rows: Rows, dual: Dual, weight: Interval, centre: Array) -> tuple[float, float]:
     """c z - sum w (side - row z) around z, rounded down, and the size of all its terms; -inf if it has no bounds."""
     slack, value = rows.slack(centre, weight), product(c[None, :], centre)
-    if slack.hi - slack.lo > TUNING.sharp * abs(value.lo[0]) and rows.mid.size <= TUNING.most_sharp:
+    # Of the objective, that rounding may take.
+    if slack.hi - slack.lo > 1e-10 * abs(value.lo[0]) and rows.mid.size <= EFFORT.exact:
         slack = rows.slack(centre, weight, exactly=True)
     base = float(down(value.lo[0] - slack.hi, 2.0))
     sizes = rows.size @ np.abs(centre) + _sides(rows, dual)
@@ -288,10 +270,10 @@ def _implied(rows: Rows, c: Array, dual: Dual, columns: Ints) -> Ints:
     If r vanishes in those, it vanishes in these. Only columns whose entries are known without rounding can be shown to
     be such combinations.
     """
-    if not 0 < len(columns) <= TUNING.most_implied:
+    if not 0 < len(columns) <= 500:
         return nowhere()
     used = np.union1d(np.flatnonzero(dual.weights != 0), dual.basis)
-    if len(used) * len(c) > TUNING.most_entries:
+    if len(used) * len(c) > EFFORT.entries:
         return nowhere()
     part, doubt = (m[used].toarray() if is_sparse(m) else m[used] for m in (rows.mid, rows.rad))
     table = np.vstack([part, c])
@@ -311,7 +293,7 @@ def _is_combination(table: Array, column: int, known: Ints, shares: Array) -> bo
     """Whether a column is, exactly, the sum of known ones times the simple fractions next to `shares`."""
     check("lower bound")
     left: dict[int, Fraction] = {}
-    simple = [Fraction(float(v)).limit_denominator(TUNING.largest_denominator) for v in shares]
+    simple = [Fraction(float(v)).limit_denominator(1000) for v in shares]
     if any(abs(float(s) - v) > TUNING.likely * (1 + abs(v)) for s, v in zip(simple, shares.tolist(), strict=True)):
         return False
     for k, factor in [(int(column), Fraction(-1)), *zip(known.tolist(), simple, strict=True)]:

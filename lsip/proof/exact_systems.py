@@ -23,26 +23,6 @@ from ..expressions.polynomials import neighbours
 from .linear_algebra import Array, solve
 
 
-@dataclass(frozen=True)
-class ExactTuning:
-    """How long systems are made better.
-
-    Parameters
-    ----------
-    most
-        Products with approximate inverses. Each takes about 15 digits from the condition.
-    least
-        Entries of an inverse that are smaller than this share of the largest are left out, as their digits would be
-        many: whatever R is, the solution is the same.
-    """
-
-    most: int = 5
-    least: float = 2.0**-300
-
-
-TUNING = ExactTuning()
-
-
 class Whole(NamedTuple):
     """Numbers: Python's integers in an array of objects, over a common denominator."""
 
@@ -86,7 +66,8 @@ class ExactSystem:
             check("lower bound")
             low, high = self.matrix.ends()
             found = solve(low, high - low, Interval(*side.ends()))
-            turn = _inverse(low) if found is None and len(self.turns) < TUNING.most else None
+            # Each takes about 15 digits from the condition.
+            turn = _inverse(low) if found is None and len(self.turns) < 5 else None
             if turn is None:
                 return found
             self.turns.append(turn)
@@ -101,5 +82,6 @@ def _inverse(matrix: Array) -> Whole | None:
         return None
     if not np.isfinite(found).all():
         return None
-    found = np.where(np.abs(found) < TUNING.least * np.abs(found).max(), 0.0, found)
+    # Whose digits would be many; whatever R is, the solution is the same.
+    found = np.where(np.abs(found) < 2.0**-300 * np.abs(found).max(), 0.0, found)
     return Whole.of([Fraction(v) for v in found.ravel().tolist()], found.shape)

@@ -31,7 +31,6 @@ The points of atoms lie in the index set exactly, wherever that could be proven.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -79,22 +78,6 @@ _EXACT: dict[str, Callable[[list[Fraction]], Fraction]] = {
     "multiply": lambda v: v[0] * v[1],
     "negate": lambda v: -v[0],
 }
-
-
-@dataclass(frozen=True)
-class ExportTuning:
-    """What is computed before it is written.
-
-    Parameters
-    ----------
-    largest
-        Results of constants below this are written as one; beyond, they are left as they are, as steps.
-    """
-
-    largest: int = 2**1000
-
-
-TUNING = ExportTuning()
 
 
 def proof_data(program: Program, certificate: Certificate, status: Status, tol: float, atol: float) -> Data:
@@ -234,7 +217,7 @@ class _Steps:
         given = [Fraction(self.steps[a]["value"]) for a in args if self.steps[a]["op"] == "constant"]
         if op in _EXACT and len(given) == len(args):
             exact = _EXACT[op](given)
-            if abs(exact) < TUNING.largest and Fraction(float(exact)) == exact:
+            if abs(exact) < 2**1000 and Fraction(float(exact)) == exact:  # beyond, they stay steps
                 return self.step("constant", value=float(exact))
         key = (op, args, str(extra))
         if key not in self.known:

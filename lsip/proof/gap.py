@@ -8,46 +8,17 @@ of the objective. Unless it is given, `atol` is what rounding leaves of the mode
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from ..expressions.interval import EPS
+from ..deadline import EFFORT
 from ..model.peaks import sampled
 from ..model.program import Program
-from .linear_algebra import TUNING as ENCLOSURE
+from .linear_algebra import ROUNDING, UNDERFLOW
 from .scaling import objective_unit, scaling_of
 
 __all__ = ["closed", "data_rounding", "relative_gap"]
-
-
-@dataclass(frozen=True)
-class GapTuning:
-    """Which gaps count as closed whatever the value.
-
-    Parameters
-    ----------
-    rounding
-        The share of terms that rounding leaves.
-    conic
-        The same for programs with cones: interior-point methods do not tell smaller numbers from 0.
-    most_cancelled
-        Rounding of rows whose terms cancel is no excuse for a wider gap, where the costs that matter are about 1.
-    seen
-        Directions that rows see less than this, relative, are left out of the fit that tells of such terms.
-    most_table
-        Numbers in rows up to which it is made.
-    """
-
-    rounding: float = 64 * EPS
-    conic: float = 1e-11
-    most_cancelled: float = 1e-5
-    seen: float = 1e-9
-    most_table: int = 1_000_000
-
-
-TUNING = GapTuning()
 
 
 def relative_gap(lower: float, upper: float) -> float:
@@ -80,8 +51,8 @@ def data_rounding(program: Program, unit: float | None = None) -> float:
     if unit is None:
         unit = objective_unit(program) if program.c.any() else 0.0
         terms = cancelling(program) if unit and program.cones is None else 0.0
-    share = TUNING.rounding if program.cones is None else TUNING.conic
-    return max(share * ((4.0 + terms) * unit + 2.0 * abs(program.constant)), ENCLOSURE.underflow)
+    share = ROUNDING if program.cones is None else 1e-11  # interior-point methods do not tell less from 0
+    return max(share * ((4.0 + terms) * unit + 2.0 * abs(program.constant)), UNDERFLOW)
 
 
 def cancelling(program: Program) -> float:
@@ -95,7 +66,7 @@ def cancelling(program: Program) -> float:
     for family, factors in zip(program.families, units.families, strict=True):
         if family.linear is None and len(free) > 1:
             a, b = sampled(family)
-            if a.shape[0] * a.shape[1] * program.n > TUNING.most_table:
+            if a.shape[0] * a.shape[1] * program.n > EFFORT.entries // 4:
                 return 0.0
             table = np.zeros((*a.shape[:2], program.n))
             for component, places in enumerate(family.columns):
@@ -106,10 +77,10 @@ def cancelling(program: Program) -> float:
         return 0.0
     every, right = np.concatenate(rows), np.concatenate(sides)
     try:
-        x = np.linalg.lstsq(every, right, rcond=TUNING.seen)[0]
+        x = np.linalg.lstsq(every, right, rcond=1e-9)[0]  # directions that rows hardly see
     except np.linalg.LinAlgError:  # of rows that are not finite
         return 0.0
     terms = float((np.abs(every) @ np.abs(x)).min())
-    if not 1.0 <= terms <= TUNING.most_cancelled / TUNING.rounding:
+    if not 1.0 <= terms <= 1e-5 / ROUNDING:  # beyond, cancelling is no excuse for a wider gap
         return 0.0
     return float(2.0 ** np.floor(np.log2(terms)))

@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import sparse
 
+from ..deadline import EFFORT
 from ..lifetime import Remembered
 from ..model.program import Program
 from .certificate import Array, Ints
 from .linear_program import linear_program
-
-
-@dataclass(frozen=True)
-class InteriorTuning:
-    """When a point counts as inside, and when none is looked for.
-
-    Parameters
-    ----------
-    least_depth
-        How deep inside a point has to be, relative to the sizes of variables: more than the accuracy of
-        `linear_program`.
-    most_entries
-        Numbers in rows and bounds, beyond which the linear program would take long.
-    """
-
-    least_depth: float = 1e-7
-    most_entries: int = 300_000
-
-
-TUNING = InteriorTuning()
 
 _found = Remembered[Program, Array | None]()
 
@@ -48,7 +27,7 @@ def interior(program: Program, size: Array, pairs: tuple[Ints, Ints]) -> Array |
 
 def _deepest(program: Program, size: Array, pairs: tuple[Ints, Ints]) -> Array | None:
     n, rows = program.n, program.A
-    if program.cones is not None or rows.nnz + n > TUNING.most_entries:
+    if program.cones is not None or rows.nnz + n > EFFORT.entries // 10:
         return None
     same = program.row_lower == program.row_upper
     same[pairs[0]] = True
@@ -82,4 +61,4 @@ def _deepest(program: Program, size: Array, pairs: tuple[Ints, Ints]) -> Array |
         lower / scale,
         upper / scale,
     )
-    return None if found is None or found[-1] < TUNING.least_depth else found[:-1]
+    return None if found is None or found[-1] < 1e-7 else found[:-1]  # deeper than the accuracy of `linear_program`

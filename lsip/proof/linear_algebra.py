@@ -6,7 +6,6 @@ Accuracy and Stability, section 3.1), so that they contain what exact arithmetic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import fsum
 from typing import Any
 
@@ -15,38 +14,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import blas
 
-from ..deadline import PACE, afford, afford_factors
+from ..deadline import EFFORT, PACE, afford, afford_factors
 from ..domains.proven import SMALL_PRODUCT, SPLIT, two_product
 from ..expressions.interval import EPS, NORMAL, TINY, Interval, down, up
 from ..masters.base import Matrix, is_sparse
 
 Array = NDArray[np.float64]
 
-
-@dataclass(frozen=True)
-class EnclosureTuning:
-    """How solutions of linear systems are enclosed.
-
-    Parameters
-    ----------
-    iterations
-        Of the inclusion test; where it holds at all, it holds after a few.
-    refinements
-        Of an approximate solution before it is enclosed.
-    underflow
-        More than products that underflow add up to; proofs rest on that. Boxes are widened by it, and no gap or slope
-        is taken for less: where everything is zero, bounds are as far apart as the least doubles.
-    most_exact
-        Products up to which sums that seem to vanish are added up exactly.
-    """
-
-    iterations: int = 12
-    refinements: int = 2
-    underflow: float = 1e-290
-    most_exact: int = 100_000
-
-
-TUNING = EnclosureTuning()
+ROUNDING = 64 * EPS  # the share of the terms of a long sum that rounding may take from it
+# More than products that underflow add up to; proofs rest on that. Boxes are widened by it, and no gap or slope is
+# taken for less: where everything is zero, bounds are as far apart as the least doubles.
+UNDERFLOW = 1e-290
 
 
 def entries_a_row(matrix: Matrix) -> Any:
@@ -121,7 +99,7 @@ def exact_differences(a: Array, v: Array, *sides: float) -> list[float] | None:
 def vanishing(c: Array, matrix: Matrix, x: Array) -> NDArray[np.bool_]:
     """Which of the sums c + `matrix` x are zero, in exact arithmetic; too many are not looked at."""
     rows = sparse.csr_matrix(matrix)
-    if rows.nnz > TUNING.most_exact:
+    if rows.nnz > EFFORT.exact:
         return np.zeros(len(c), dtype=bool)
     high, low = two_product(rows.data, x[rows.indices])
     lost = (np.abs(high) < SMALL_PRODUCT) & (rows.data != 0) & (x[rows.indices] != 0)
@@ -171,7 +149,7 @@ def solve(mid: Matrix, rad: Matrix | None, rhs: Interval) -> Interval | None:
     lo, hi = rhs.lo * rows, rhs.hi * rows
     middle = 0.5 * lo + 0.5 * hi
     z = inverse @ middle
-    for _ in range(TUNING.refinements):
+    for _ in range(2):
         z = z + inverse @ (middle - scaled @ z)
     if not np.isfinite(z).all():
         return None
@@ -182,8 +160,8 @@ def solve(mid: Matrix, rad: Matrix | None, rhs: Interval) -> Interval | None:
     size = np.abs(inverse)
     defect = _defect(inverse, size, scaled, doubt)
     start = up((size @ residual) * (1 + (k + 4) * EPS)) + 2 * k * TINY
-    error = start * 1.1 + TUNING.underflow
-    for _ in range(TUNING.iterations):
+    error = start * 1.1 + UNDERFLOW
+    for _ in range(12):  # where the inclusion test holds at all, it does after a few
         with np.errstate(over="ignore", invalid="ignore"):  # where nothing contracts
             mapped = up((start + defect @ error) * (1 + (k + 8) * EPS))
         if not np.isfinite(mapped).all():
@@ -191,7 +169,7 @@ def solve(mid: Matrix, rad: Matrix | None, rhs: Interval) -> Interval | None:
         if (mapped < error).all():
             lower, upper = down(down(z - mapped) * columns), up(up(z + mapped) * columns)  # scaling back may underflow
             return Interval(lower, upper) if np.isfinite([lower, upper]).all() else None
-        error = mapped * 1.2 + TUNING.underflow
+        error = mapped * 1.2 + UNDERFLOW
     return None
 
 

@@ -9,7 +9,7 @@ other atoms by a linear program in its own units. All of it is a proposal; `dual
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy import linalg
@@ -20,28 +20,6 @@ from .certificate import Array, Ints, Support
 from .dual import Dual, left_over
 from .linear_program import linear_program
 from .rows import Rows, settled
-
-
-@dataclass(frozen=True)
-class MergingTuning:
-    """How atoms are merged.
-
-    Parameters
-    ----------
-    near
-        How close atoms are that stand for one, relative to the extent of all.
-    steps
-        Newton's steps at most; each leaves some 1e-9 of what was left over, down to the last digit of the places.
-    difference
-        The difference, relative to the extent of all atoms, by which rows are differentiated.
-    """
-
-    near: float = 1e-4
-    steps: int = 4
-    difference: float = 1e-6
-
-
-TUNING = MergingTuning()
 
 
 def merged(program: Program, c: Array, dual: Dual, spare: tuple[Support, ...], columns: Ints) -> Dual | None:
@@ -67,7 +45,8 @@ def _centres(support: tuple[Support, ...], extents: list[Array]) -> Iterator[Sup
         first, group, apart = rest[0], list[Support](), list[Support]()
         for s in rest:
             alike = (s.family, s.component) == (first.family, first.component)
-            near = alike and bool((np.abs(s.point - first.point) <= TUNING.near * extents[s.family]).all())
+            # Atoms that stand for one.
+            near = alike and bool((np.abs(s.point - first.point) <= 1e-4 * extents[s.family]).all())
             (group if near else apart).append(s)
         weights, rest = np.array([s.multiplier for s in group]), apart
         way = weights / weights.sum() @ [s.point - first.point for s in group]
@@ -76,7 +55,7 @@ def _centres(support: tuple[Support, ...], extents: list[Array]) -> Iterator[Sup
 
 def _centred(program: Program, c: Array, dual: Dual, extents: list[Array], columns: Ints) -> Dual:
     """The dual with places and multipliers of its atoms that leave least over."""
-    for _ in range(TUNING.steps):
+    for _ in range(4):  # Newton's steps, down to the last digit of the places
         rows = Rows.of(program, dual.support)
         left = left_over(rows, c, dual.weights, columns)
         if left is None:
@@ -110,7 +89,7 @@ def _slopes(program: Program, dual: Dual, extents: list[Array], columns: Ints) -
         s = dual.support[i]
         for sign in (1, -1):
             point = s.point.copy()
-            point[k] += sign * TUNING.difference * extents[s.family][k]
+            point[k] += sign * 1e-6 * extents[s.family][k]  # central differences
             ends.append(replace(s, point=program.families[s.family].domain.project(point[None])[0]))
     part = Rows.of(program, tuple(ends)).mid[: len(ends)][:, columns]
     values = part.toarray() if is_sparse(part) else part

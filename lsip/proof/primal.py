@@ -21,85 +21,22 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import splu
 
-from ..deadline import PACE, afford, afford_factors, check
+from ..deadline import EFFORT, PACE, afford, afford_factors, check
 from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..lifetime import Remembered
 from ..masters.base import Matrix
 from ..model.program import Program
 from .certificate import Array, DataAssumption, Ints, nowhere
 from .interior import interior
-from .linear_algebra import exact_differences, exact_sums, product, solve
+from .linear_algebra import UNDERFLOW, exact_differences, exact_sums, product, solve
 from .rows import Mask
 
 ALMOST = "the equalities could not be solved in a proven way; they may be almost dependent"
 
-
-@dataclass(frozen=True)
-class PrimalTuning:
-    """What is taken for rounding, and how points are moved until they are proven to keep the finite part.
-
-    Parameters
-    ----------
-    ulps
-        Units in the last place of the terms of a row: what counts as the rounding of its data.
-    most_share
-        How many times as large as the entries of a row the parts that make it up may be. With large shares, terms are
-        large as well, and anything would follow from anything.
-    least_pivot
-        The share of the largest pivot below which a row follows from others.
-    most_equations
-        Equalities beyond which a system is not enclosed.
-    named
-        Rows in a sentence.
-    depths
-        How far inside a point is moved, relative to its terms; tried in turn.
-    interior_shares
-        Shares of an interior point, to mix with one that has no room; tried in turn.
-    least_width
-        The least half-width of a variable that moves: in other units, less would underflow.
-    narrow
-        Half-widths of a box, relative to the variables, that cost nothing worth a deeper point.
-    sweeps
-        Moves away from rows that are too near; moving away from some may lead to others.
-    most_entries
-        Entries of the rows that are mended.
-    few_entries
-        Entries, in all sweeps, of the rows that are moved away from after the first sweep.
-    most_terms
-        Terms of equalities that are looked at in rational numbers.
-    least_product
-        The smallest product that may go into a system, so that none of them underflows.
-    refinements, settled
-        Steps of least squares by normal equations, and how small the last one is, relative to the whole; where it is
-        larger, they are not to be trusted.
-    dense, few_rows
-        The share of entries from which a matrix is factorised densely, and the rows up to which one always is.
-    few_columns
-        Columns up to which a table is dense.
-    """
-
-    ulps: float = 16.0
-    most_share: float = 64.0
-    least_pivot: float = 1e-10
-    most_equations: int = 3000
-    named: int = 4
-    depths: tuple[float, ...] = (1e-15, 1e-13, 1e-11)
-    interior_shares: tuple[float, ...] = (1e-11, 1e-9, 1e-8, 1e-7, 1e-6)
-    least_width: float = 2.0**-900
-    narrow: float = 1e-12
-    sweeps: int = 12
-    most_entries: int = 4_000_000
-    few_entries: int = 100_000
-    most_terms: int = 20_000
-    least_product: float = 1e-290
-    refinements: int = 4
-    settled: float = 1e-10
-    dense: float = 0.2
-    few_rows: int = 500
-    few_columns: int = 8
-
-
-TUNING = PrimalTuning()
+# What counts as the rounding of a row's data, in units in the last place of its terms; and how many times as large as
+# the entries of a row the parts that make it up may be: with large shares, anything would follow from anything. The
+# checker of `export` has the same two numbers.
+DATA_ULPS, MOST_SHARE = 16.0, 64.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,12 +51,12 @@ class FinitePoint:
         """The sentence about rows that follow from others."""
         if not len(self.dependent):
             return ()
-        most = TUNING.named
+        most = 4
         shown = [program.row_labels[i] if i < len(program.row_labels) else f"row {i}" for i in self.dependent[:most]]
         more = f" and {len(self.dependent) - most} more" if len(self.dependent) > most else ""
         return (
             DataAssumption(
-                f"Equalities that follow from the others agree with them to within {TUNING.ulps:g} units in the last "
+                f"Equalities that follow from the others agree with them to within {DATA_ULPS:g} units in the last "
                 f"place of their terms, which is taken for the rounding of the data: {'; '.join(shown)}{more}."
             ),
         )
@@ -150,7 +87,8 @@ def finite_point(program: Program, x: Array) -> FinitePoint | Broken:
 
 def _wanting(found: FinitePoint | Broken) -> bool:
     """Whether another point may do better."""
-    return found.mendable if isinstance(found, Broken) else _width(found) > TUNING.narrow
+    # Narrower boxes cost nothing worth a deeper point.
+    return found.mendable if isinstance(found, Broken) else _width(found) > 1e-12
 
 
 def _width(point: FinitePoint) -> float:
@@ -160,14 +98,14 @@ def _width(point: FinitePoint) -> float:
 
 def _inside(program: Program, x: Array) -> Iterator[Array]:
     """Points next to x that have more room: first from the rows that touch it, then from all rows and bounds."""
-    for depth in TUNING.depths:
+    for depth in (1e-15, 1e-13, 1e-11):  # relative to the terms
         mended = _mended(program, x, depth)
         if mended is not None:
             yield mended
     deep = interior(program, np.maximum(np.abs(x), 1.0), opposites(program))
     if deep is not None:
         least = _share_needed(program, x, deep)
-        for share in (2 * least, *(share for share in TUNING.interior_shares if share > 2 * least)):
+        for share in (2 * least, *(share for share in (1e-11, 1e-9, 1e-8, 1e-7, 1e-6) if share > 2 * least)):
             yield np.clip((1 - share) * x + share * deep, program.lower, program.upper)
 
 
@@ -224,16 +162,16 @@ def _mended(program: Program, x: Array, depth: float) -> Array | None:
     held, room = np.flatnonzero(equations(program)), _room(program, x)
     free = ~equations(program)
     free[opposites(program)[1]] = False
-    for sweep in range(TUNING.sweeps):
+    for sweep in range(12):  # moving away from some rows may lead to others
         value = program.A @ x
         gap = np.minimum(program.row_upper - value, value - program.row_lower)
         tight = np.flatnonzero(free & (gap < (4 if sweep == 0 else 1) * depth * size))
         if not len(tight):
             break
         entries = (len(tight) + len(held)) * program.n
-        if entries > TUNING.most_entries:
+        if entries > EFFORT.entries:
             return None
-        if sweep and entries * sweep > TUNING.few_entries:
+        if sweep and entries * sweep > EFFORT.exact // 2:
             break
         lower, upper = program.row_lower[tight], program.row_upper[tight]
         above, inset = upper - value[tight] <= value[tight] - lower, 2 * depth * size[tight]
@@ -333,8 +271,8 @@ def outside(program: Program, x: Array, box: Array | None) -> Ints:
 
 
 def _listed(program: Program, rows: Ints) -> str:
-    shown = [program.row_labels[i] if i < len(program.row_labels) else f"row {i}" for i in rows[: TUNING.named]]
-    return "; ".join(shown) + ("; …" if len(rows) > TUNING.named else "")
+    shown = [program.row_labels[i] if i < len(program.row_labels) else f"row {i}" for i in rows[:4]]
+    return "; ".join(shown) + ("; …" if len(rows) > 4 else "")
 
 
 def _barely(program: Program, rows: Ints) -> Broken:
@@ -343,7 +281,7 @@ def _barely(program: Program, rows: Ints) -> Broken:
 
 def _solved(program: Program, x: Array, rows: Ints) -> FinitePoint | Broken:
     """The box around an exact solution of the equalities."""
-    most = TUNING.most_equations
+    most = 3000  # larger systems are not enclosed
     if len(rows) > most:
         many = f"the model has {len(rows)} equalities, and systems of more than {most} are not enclosed"
         return Broken(many, False, rows)
@@ -390,7 +328,7 @@ def _correction(program: Program, x: Array, rows: Ints) -> tuple[Array, Array] |
     if around is None:
         return None
     width = 2 * np.maximum(np.abs(around.lo), np.abs(around.hi))
-    return x, np.where(width > 0, np.maximum(width, TUNING.least_width), 0.0)
+    return x, np.where(width > 0, np.maximum(width, 2.0**-900), 0.0)  # in other units, less would underflow
 
 
 def holds_solution(program: Program, x: Array, box: Array, rows: Ints) -> bool:
@@ -408,7 +346,7 @@ def _solves(program: Program, x: Array, rows: Ints) -> bool:
     terms = A.data * x[A.indices]
     left = np.abs(np.bincount(row, terms, len(rows)) - side)
     size = np.bincount(row, np.abs(terms), len(rows)) + np.abs(side)
-    if A.nnz > TUNING.most_terms or (left > (counts + 4) * EPS * size).any():
+    if A.nnz > EFFORT.exact // 10 or (left > (counts + 4) * EPS * size).any():
         return False
     return all(_holds(A, i, x, b, b) for i, b in enumerate(side))
 
@@ -442,7 +380,7 @@ def _moves(program: Program, x: Array, rows: Ints, about: bool = False) -> Inter
     shares = room[A.indices] * A.data * (1.0 / scale)[row]
     used = shares != 0  # what no row moves stays exactly where it is
     least = [float(np.abs(entries[entries != 0]).min(initial=1.0)) for entries in (A.data, shares)]
-    if least[0] * least[1] < TUNING.least_product:
+    if least[0] * least[1] < UNDERFLOW:
         return None
     G: Matrix = _table(shares[used], A.indices[used], row[used], (program.n, len(rows)))
     square = _square(A, G)
@@ -467,7 +405,7 @@ def _guess(square: Array, right: Interval) -> Interval | None:
 
 def _table(entries: Array, i: Ints, j: Ints, shape: tuple[int, int]) -> Matrix:
     """A matrix of entries at their places, dense where it has few columns."""
-    if shape[1] > TUNING.few_columns:
+    if shape[1] > 8:
         return sparse.csr_matrix((entries, (i, j)), shape=shape)
     dense = np.zeros(shape)
     np.add.at(dense, (i, j), entries)
@@ -480,7 +418,7 @@ def _square(A: sparse.csr_matrix, G: Matrix) -> tuple[Matrix, Matrix]:
     doubt = size * ((int(np.diff(A.indptr).max(initial=0)) + 4) * EPS)
     if isinstance(square, np.ndarray):
         return square, doubt
-    if square.shape[0] <= TUNING.few_rows or square.nnz > TUNING.dense * square.shape[0] ** 2:
+    if square.shape[0] <= 500 or square.nnz > 0.2 * square.shape[0] ** 2:  # dense where it is small, or nearly full
         return square.toarray(), doubt.toarray()
     return sparse.csc_matrix(square), sparse.csc_matrix(doubt)
 
@@ -495,7 +433,7 @@ def _independent(A: sparse.csr_matrix) -> tuple[Ints, Ints]:
         block = linalg.qr(block, mode="r", check_finite=False)[0][:short]
     factor, order = linalg.qr(block, mode="r", pivoting=True, check_finite=False)
     pivots = np.abs(np.diag(factor))
-    rank = int((pivots > TUNING.least_pivot * pivots.max(initial=0.0)).sum())
+    rank = int((pivots > 1e-10 * pivots.max(initial=0.0)).sum())  # rows with less follow from others
     return np.sort(order[:rank]), np.sort(order[rank:])
 
 
@@ -504,11 +442,12 @@ def _shares(program: Program, independent: Ints, follows: Ints) -> tuple[Array, 
     rows, asked = program.A[independent], program.A[follows].toarray()
     split, wide = _splitter(rows), sparse.csc_matrix(rows.T.astype(np.longdouble))
     shares, step = np.zeros((len(asked), len(independent))), np.zeros(0)
-    for _ in range(TUNING.refinements):
+    for _ in range(4):
         step = split((asked - (wide @ shares.T.astype(np.longdouble)).T).astype(float))
         shares = shares + step
     known = rows.toarray()
-    if not np.abs(step).max(initial=0.0) <= TUNING.settled * np.abs(shares).max(initial=0.0):
+    # Normal equations that do not settle are not to be trusted.
+    if not np.abs(step).max(initial=0.0) <= 1e-10 * np.abs(shares).max(initial=0.0):
         shares = np.linalg.lstsq(known.T, asked.T, rcond=None)[0].T
     return np.where(np.abs(shares - np.rint(shares)) < 1e-9, np.rint(shares), shares), known, asked
 
@@ -539,7 +478,7 @@ def taken_for_rounding(program: Program, dependent: Ints, row_multipliers: Array
     shares, known, asked = _shares(program, independent, used)
     terms = np.abs(asked) @ np.abs(x) + np.abs(program.row_upper[used])
     terms = terms + np.abs(shares) @ (np.abs(known) @ np.abs(x) + np.abs(program.row_upper[independent]))
-    return float(2 * TUNING.ulps * EPS * np.abs(row_multipliers[used]) @ terms)
+    return float(2 * DATA_ULPS * EPS * np.abs(row_multipliers[used]) @ terms)
 
 
 def disagreement(program: Program, independent: Ints, follows: Ints) -> Array | None:
@@ -561,8 +500,8 @@ def disagreement(program: Program, independent: Ints, follows: Ints) -> Array | 
 def _fits(row: Array, share: Array, table: Array) -> tuple[bool, Array]:
     """Whether a row is this combination of others up to rounded data, and what is left over."""
     left, terms = row - share @ table, np.abs(row) + np.abs(share) @ np.abs(table)
-    modest = (np.abs(share)[:, None] * np.abs(table) <= TUNING.most_share * np.abs(row).max()).all()
-    return bool(modest and (np.abs(left) <= TUNING.ulps * EPS * terms).all()), left
+    modest = (np.abs(share)[:, None] * np.abs(table) <= MOST_SHARE * np.abs(row).max()).all()
+    return bool(modest and (np.abs(left) <= DATA_ULPS * EPS * terms).all()), left
 
 
 def _weighted(row: Array, share: Array, table: Array) -> Array:

@@ -19,37 +19,11 @@ from .certificate import Array, Certificate, Support
 from .confinement import confined
 from .dual import Dual, Weighed, weigh
 from .families import Bounds, family_bounds
-from .gap import TUNING as GAP
-from .linear_algebra import TUNING as ENCLOSURE
-from .linear_algebra import product
+from .linear_algebra import ROUNDING, UNDERFLOW, product
 from .primal import Broken, FinitePoint, finite_point, taken_for_rounding
 from .ray import prove_ray
 from .region import sentence, within
 from .rows import Rows, settled, trusts
-
-
-@dataclass(frozen=True)
-class ProofTuning:
-    """What proofs may give up.
-
-    Parameters
-    ----------
-    lost_share
-        The share of a contradiction that may be given up for balancing it.
-    shaved, shaved_terms
-        Shares of the value, and of all its terms, that are taken off lower bounds, so that another machine's sums prove
-        them too.
-    shaved_charge
-        The same for what bounds that a confinement proves are paid: on another machine they are a little different.
-    """
-
-    lost_share: float = 0.1
-    shaved: float = 64 * EPS
-    shaved_terms: float = 4 * EPS
-    shaved_charge: float = 1e-3
-
-
-TUNING = ProofTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +132,8 @@ def prove_confined(
     found = weigh(program.c, rows, dual, best.point.x)
     if found is None or not np.isfinite(found.lower):
         return None
-    value = _shaved(program, found.lower - TUNING.shaved_charge * float(found.charge.sum()), found.size)
+    # On another machine, bounds that a confinement proves are a little different.
+    value = _shaved(program, found.lower - 1e-3 * float(found.charge.sum()), found.size)
     return Lower(value, dual, terms=found.terms + abs(program.constant), within=rows.bounds)
 
 
@@ -187,7 +162,7 @@ def row_terms(program: Program, x: Array, rows: Sequence[Support]) -> list[float
 
 def rounding_of(terms: float) -> float:
     """What rounding leaves of terms of that size; more than all that underflows."""
-    return max(GAP.rounding * terms, ENCLOSURE.underflow) if np.isfinite(terms) else ENCLOSURE.underflow
+    return max(ROUNDING * terms, UNDERFLOW) if np.isfinite(terms) else UNDERFLOW
 
 
 def with_constant(program: Program, lower: float) -> float:
@@ -198,7 +173,8 @@ def with_constant(program: Program, lower: float) -> float:
 def _shaved(program: Program, lower: float, size: float) -> float:
     """The same, whose terms are of that size in all, with a little room for whoever proves it again."""
     value = with_constant(program, lower)
-    return value - TUNING.shaved * (abs(value) + abs(program.constant)) - TUNING.shaved_terms * size
+    # So that another machine's sums prove it too.
+    return value - ROUNDING * (abs(value) + abs(program.constant)) - 4 * EPS * size
 
 
 def optimal(program: Program, feasible: Feasible | None, lower: Lower, x: Array, bounds: Bounds) -> Certificate:
@@ -256,7 +232,8 @@ def infeasible(
     if weighed.lower > 0 and weighed.stands_for(used):  # rows that cancel exactly, as both sides of one sum do
         made = used
     else:
-        found = balanced(program, zero, dual, centre, TUNING.lost_share * weighed.base, spare)
+        # Of a contradiction, that may be given up for balancing it.
+        found = balanced(program, zero, dual, centre, 0.1 * weighed.base, spare)
         if found is None or not found[1].lower > 0:
             return None
         made = found[0]

@@ -14,7 +14,7 @@ from ..expressions.interval import EPS
 from ..model.program import Program
 from .certificate import Array, Certificate, RegionAssumption
 from .dual import Dual, weigh
-from .linear_algebra import TUNING as ENCLOSURE
+from .linear_algebra import UNDERFLOW
 from .rows import Rows
 
 
@@ -59,7 +59,7 @@ def within(
         return None
     fixed = float(found.charge[~wide].sum()) + float(left[wide] @ np.abs(centre)[wide])
     some = bool((left[wide] > 0).any())  # even where the products underflow
-    slope = max(float(left @ reach) * (1 + (len(c) + 8) * EPS), ENCLOSURE.underflow) if some else 0.0
+    slope = max(float(left @ reach) * (1 + (len(c) + 8) * EPS), UNDERFLOW) if some else 0.0
     if radius is None:
         radius = min(max(allowed / slope, TUNING.least_radius), TUNING.largest_radius) if some else np.inf
     lost = (fixed + (radius * slope if some else 0.0)) * (1 + 16 * EPS)
