@@ -32,9 +32,12 @@ class MemoryTuning:
     most_sets
         Index sets whose boxes are remembered; the one asked about longest ago is forgotten first, also where one cover
         alone takes the memory that it may.
+    most_grown
+        Boxes are kept for other data until there are so many times as many as after the first search.
     """
 
     most_sets: int = 4
+    most_grown: float = 2.0
 
 
 TUNING = MemoryTuning()
@@ -76,7 +79,7 @@ class Memory:
             before = self._kept[old] if (old[0], old[2]) == (key[0], key[2]) else None
             if before is None or before.kind is not type(family):
                 continue
-            if self._kept.pop(old, None) is None or before.boxes > 2.0 * before.began:  # grown too much for other data
+            if self._kept.pop(old, None) is None or before.boxes > TUNING.most_grown * before.began:
                 return None
             return Partition(key, [cover.renewed(family, old[1]) for cover in before.covers], before.kind, before.began)
         return None
