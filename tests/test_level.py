@@ -14,6 +14,8 @@ from benchmarks.harness.rules import lot_sizing
 from lsip import Index, Problem, Rule, Variable, forall, maximize, minimize, solver
 from lsip.proof import Support
 from lsip.solver.halfspaces import Halfspaces, nearest
+from lsip.solver.linear import LinearRelaxation
+from lsip.solver.loop import CutLoop
 from lsip.solver.rows import end_cuts
 
 EMPTY = solver.LevelTuning().empty
@@ -140,6 +142,21 @@ def test_time_limits_are_kept() -> None:
     solution = inventory(16).solve(method=lsip.Exchange(), tol=1e-12, time_limit=1.0, verbose=False)
     assert solution.status is lsip.Status.TIME_LIMIT
     assert solution.seconds < 2.0
+
+
+def test_a_lower_bound_comes_before_the_first_relaxation() -> None:
+    """At zero, slopes have no part in the rows: what is left is the cheapest plan for the nominal demand."""
+    problem = inventory(13)
+    program = problem.compile()
+    options = lsip.Exchange(tol=1e-6, time_limit=60.0)
+    run = CutLoop(program, options, lambda clock: LinearRelaxation(program, options))
+    assert run.state.proven is None
+    with np.errstate(over="ignore", invalid="ignore"):  # as in a solve
+        run.anytime.begin(run)
+    assert run.state.proven is not None
+    assert not run.state.history
+    bound, best = run.state.proven.value / run.relaxation.scaling.objective, problem.solve(tol=1e-6, verbose=False)
+    assert 0.5 * best.value <= bound <= best.upper
 
 
 def test_nothing_is_held_twice() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from .face_centre import OptimalFaceCentre
 from .level import Level, suits
 from .linear_master import LinearMaster
 from .newton import Newton
+from .nominal import nominal_bound
 from .options import Options
 from .rays import find_ray
 from .relaxation import Relaxation, Search, Strategy, counted, objective, replace_proposal, rounding_error
@@ -58,6 +59,8 @@ class LinearRelaxation(Relaxation):
             chosen.append(Newton(self.held, options.tuning.newton))
         self.strategies = tuple(chosen)
         self.sampling, self.recession = self._sample, self._direction
+        if self.wide and self.program.cones is None:
+            self.first_bound = partial(nominal_bound, self.program)
         size = f"{counted(self.program.n, 'variable')}, {counted(self.program.A.shape[0], 'finite row')}"
         self.outline = size, f", master {master_name(self.options.master)}"
 

@@ -51,6 +51,8 @@ class Relaxation(ABC):
         Finds violations before any oracle is asked; None, or an answer of None, asks the oracles.
     recession
         Finds a direction of unboundedness: proven, a candidate where the proof fails, or None.
+    first_bound
+        Proves a lower bound before the first iteration, for relaxations that may take long.
     fallback
         Makes the relaxation to continue with. A relaxation that has one makes a single proposal.
     """
@@ -60,6 +62,7 @@ class Relaxation(ABC):
     strategies: tuple[Strategy, ...] = ()
     sampling: Callable[[State, Proposal], list[Separation] | None] | None = None
     recession: Callable[[Clock], Ray | Array | None] | None = None
+    first_bound: Callable[[State], None] | None = None
     fallback: Callable[[], Relaxation] | None = None
     start: Proposal | None = None  # the point before the first iteration
     proof: tuple[Support, ...] = ()  # the atoms of an earlier proof
