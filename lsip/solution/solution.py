@@ -32,7 +32,7 @@ from .relaxation_file import write_relaxation
 from .result import Result
 from .text import notebook, summary
 from .values import value_of
-from .verification import verified
+from .verified import verified
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,7 +24,7 @@ from ..proof.prove import upper_bound
 from ..proof.rows import trusts
 from ..reductions.unbounded_charts import UnboundedCharts
 from ..solution.solution import Solution
-from ..solution.verification import compiled_again
+from ..solution.verified import compiled_again
 from ..solution.verify import check_numbers
 from ..validation import shown
 from .decomposed import DecomposedRelaxation, least_gap
