@@ -26,6 +26,7 @@ extensions = [
     "plain_docstrings",
     "public_names",
     "published_models",
+    "steering_numbers",
     "tutorials",
 ]
 exclude_patterns = ["_build", "_ext"]
