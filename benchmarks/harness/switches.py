@@ -114,7 +114,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "longer steps": off("proof.balance:TUNING", with_numbers(steps=(1e-12,)), "proof.balance:_direction"),
     "rounds of columns": off("proof.balance:TUNING", with_numbers(near_ends=(1e-6,), rounds=1), "proof.balance:_tried"),
     "merged atoms": off("proof.merging:merged"),
-    "implied bounds": off("proof.rows:Rows.implied", _bounds_alone, "proof.implied_bounds:Sides.tightened"),
+    "implied bounds": off("proof.rows:Rows.implied", _bounds_alone, "proof.implied_bounds:UpperSides.tightened"),
     "implied columns": off("proof.dual:_implied", gives(np.zeros(0, dtype=np.intp))),
     "mended points": off("proof.primal:_mended"),
     "interior points": off("proof.interior:interior"),
@@ -131,11 +131,13 @@ MECHANISMS: dict[str, Mechanism] = {
     ),
     # the solver
     "Newton's steps": off("solver.newton:Newton.__call__", entered="solver.newton:polish"),
-    "centres of faces": off("solver.centre:Centre.__call__", entered="masters.highs:HighsMaster.centre"),
+    "centres of faces": off(
+        "solver.face_centre:OptimalFaceCentre.__call__", entered="masters.highs:HighsProgram.centre"
+    ),
     "level steps": off("solver.level:Level.__call__"),
-    "sampled rows": off("solver.linear:LinearRelaxation.sample", entered="solver.sampling:SampledRows.separate"),
+    "sampled rows": off("solver.linear:LinearRelaxation._sample", entered="solver.sampling:SampledRows.separate"),
     "slack cuts": off("solver.linear_master:LinearMaster.drop_slack"),
-    "other ways of HiGHS": off("masters.highs:_otherwise", lambda _: lambda highs: highs.getModelStatus()),
+    "other ways of HiGHS": off("masters.highs:_OTHERS", lambda _: (), "masters.highs:run"),
 }
 
 
