@@ -11,6 +11,7 @@ import pytest
 import lsip
 from lsip.model.fingerprint import fingerprint
 from lsip.oracles.memory import TUNING as MEMORY
+from lsip.solution.solution_file import joined
 from lsip.solver.warm_start import Earlier, WarmStart
 
 from .checks import assert_feasible
@@ -35,7 +36,7 @@ def assert_same(problem: lsip.Problem, anew: lsip.Problem) -> lsip.Solution:
     if found.status is lsip.Status.OPTIMAL:
         assert found.value == pytest.approx(known.value, rel=3e-8, abs=3e-8)
         assert_feasible(found.program, found)
-    assert fingerprint(found._joined().program) == fingerprint(problem.compile())
+    assert fingerprint(joined(found).program) == fingerprint(problem.compile())
     found.verify()
     return found
 

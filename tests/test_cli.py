@@ -518,7 +518,7 @@ def test_benchmarks_are_listed_and_run(capfd: pytest.CaptureFixture[str]) -> Non
     assert cli.main(["bench", "no_such_benchmark"]) == 2
     err = capfd.readouterr().err
     assert_one_paragraph(err)
-    assert "choose from certify, check, " in err
+    assert "choose from ablation, certify, check," in err
 
 
 def test_benchmarks_need_a_checkout(

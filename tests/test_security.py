@@ -114,12 +114,12 @@ def test_a_forged_solution_is_not_believed(tmp_path):
 def test_a_run_cannot_make_gymnasium_import_a_module(tmp_path, monkeypatch):
     pytest.importorskip("gymnasium")
     pytest.importorskip("torch")
-    from rl.named_env import made
+    from rl.named_env import make
 
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "unwanted.py").write_text("raise SystemExit('imported')\n", encoding="utf-8")
     with pytest.raises(lsip.ModelError, match="which Gymnasium cannot make here"):
-        made("run.npz", {"name": "unwanted:CartPole-v1", "copies": 1, "mode": None, "changed": []}, 10)
+        make("run.npz", {"name": "unwanted:CartPole-v1", "copies": 1, "mode": None, "changed": []}, 10)
     assert "unwanted" not in sys.modules
 
 

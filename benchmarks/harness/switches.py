@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,11 @@ def gives(value: Any) -> Replace:
 def gives_argument(place: int) -> Replace:
     """A function that does nothing and returns what it was given."""
     return lambda original: lambda *given, **__: given[place]
+
+
+def stops_after(count: int) -> Replace:
+    """An iterator that ends early."""
+    return lambda original: lambda *given, **named: islice(original(*given, **named), count)
 
 
 def instead(replacement: Callable[..., Any]) -> Replace:
@@ -112,6 +118,8 @@ MECHANISMS: dict[str, Mechanism] = {
     "levelled multipliers": off("proof.balance:_levelled", gives_argument(2)),
     "reductions of weights": off("proof.balance:TUNING", with_numbers(reductions=()), "proof.balance:_direction"),
     "longer steps": off("proof.balance:TUNING", with_numbers(steps=(1e-12,)), "proof.balance:_direction"),
+    "payments at bounds": off("proof.balance:_paid", gives_argument(4)),
+    "second choice of bases": off("proof.balance:_strong", stops_after(1), "proof.balance:_share"),
     "rounds of columns": off("proof.balance:TUNING", with_numbers(near_ends=(1e-6,), rounds=1), "proof.balance:_tried"),
     "merged atoms": off("proof.merging:merged"),
     "implied bounds": off("proof.rows:Rows.implied", _bounds_alone, "proof.implied_bounds:UpperSides.tightened"),

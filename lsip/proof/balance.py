@@ -86,10 +86,13 @@ def balanced(
     found = _as_it_is(c, rows, dual, centre)
     if found is None:
         return None
-    better = _searched(program, c, dual, rows, found, centre, allowed, wide)
-    if better is None or better[1].stands_for(better[0]):
+    paid = _paid(rows, c, dual, found, centre)
+    moved = bool((paid != centre).any())
+    found = (_as_it_is(c, rows, dual, paid) or found) if moved else found
+    better = _searched(program, c, dual, rows, found, paid, allowed, wide)
+    if better is None or (better[1].stands_for(better[0]) and not moved):
         return better
-    stored = better[0].reweighted(centres(better[1].weight))
+    stored = better[0] if better[1].stands_for(better[0]) else better[0].reweighted(centres(better[1].weight))
     around = weigh(c, Rows.of(program, stored.support), stored, centre)
     return None if around is None or not around.stands_for(stored) else (stored, around)
 
@@ -234,6 +237,18 @@ def _used(program: Program, dual: Dual) -> Dual:
     return Dual(atoms, program.admissible(mu))
 
 
+def _paid(rows: Rows, c: Array, dual: Dual, found: Weighed, centre: Array) -> Array:
+    """The centre with variables moved to the bounds that pay for what is left over and is no rounding.
+
+    The bound stays what it is; but what is charged in these columns could not be balanced away.
+    """
+    terms = np.abs(c) + abs(rows.mid).T @ np.abs(dual.weights)
+    lower, upper = rows.bounds
+    up_there = (found.reduced.hi < -TUNING.slope * terms) & np.isfinite(upper)
+    down_there = (found.reduced.lo > TUNING.slope * terms) & np.isfinite(lower)
+    return np.where(up_there, upper, np.where(down_there, lower, centre))
+
+
 def _levelled(c: Array, rows: Rows, dual: Dual, columns: Ints) -> Dual:
     """Multipliers moved in proportion to their room, until nothing but rounding is left over in these columns.
 
@@ -303,13 +318,11 @@ def _proposals(
 def _own(dual: Dual, rows: Rows, inner: Ints, outer: Ints) -> Iterator[tuple[Dual, Rows]]:
     """Bases of the rows that have weight."""
     loose = np.sort(np.concatenate([inner, outer]))
-    room = rows.room(dual.weights)
-    heaviest = float(room.max(initial=0.0))
-    strong = (room > TUNING.light * heaviest) | rows.equal | (rows.conic & (room > 0))
-    for columns in (loose, inner) if len(outer) and strong.sum() >= len(loose) else (inner,):
-        basis, balance = _square(rows, columns, strong, np.where(rows.equal, heaviest, room))
-        if len(basis):
-            yield replace(dual, balanced=balance, basis=basis), rows
+    for strong, appeal in _strong(rows, rows.room(dual.weights), loose):
+        for columns in (loose, inner) if len(outer) and strong.sum() >= len(loose) else (inner,):
+            basis, balance = _square(rows, columns, strong, appeal)
+            if len(basis):
+                yield replace(dual, balanced=balance, basis=basis), rows
 
 
 def _heaviest(dual: Dual, rows: Rows, columns: Ints) -> Iterator[tuple[Dual, Rows]]:
@@ -395,6 +408,33 @@ def _trimmed(dual: Dual, rows: Rows, needed: Ints) -> tuple[Dual, Rows]:
     place = np.concatenate([np.cumsum(keep) - 1, keep.sum() + np.arange(len(dual.row_multipliers))])
     atoms = tuple(s for s, kept in zip(dual.support, keep, strict=True) if kept)
     return replace(dual, support=atoms, basis=place[dual.basis]), rows.only(keep)
+
+
+def _strong(rows: Rows, room: Array, columns: Ints) -> Iterator[tuple[Mask, Array]]:
+    """Rows that weigh enough to be a basis, and how gladly each is taken: beside the heaviest, or in no units at all.
+
+    What a row weighs in a column, beside the heaviest there, does not depend on the units of either.
+    """
+    always = rows.equal | (rows.conic & (room > 0))
+    largest = float(room.max(initial=0.0))
+    yield (room > TUNING.light * largest) | always, np.where(rows.equal, largest, room)
+    size = abs(rows.mid[:, columns])
+    room = _filled(size, room, rows.equal)
+    share = _share(size, room)
+    yield (share > TUNING.light) | always, room * room / np.where(share > 0, share, 1.0)
+
+
+def _share(size: Matrix, room: Array) -> Array:
+    """How much each row weighs in the column in which it weighs most, beside the heaviest there."""
+    if is_sparse(size):
+        terms = sparse.diags_array(room) @ size
+        most = terms.max(axis=0).toarray().ravel()
+        share = (terms @ sparse.diags_array(1 / np.where(most > 0, most, 1.0))).max(axis=1)
+        return np.asarray(share.toarray()).ravel()
+    terms = size * room[:, None]
+    most = terms.max(axis=0, initial=0.0)
+    found: Array = (terms / np.where(most > 0, most, 1.0)).max(axis=1, initial=0.0)
+    return found
 
 
 def _norms(rows: Rows) -> Array:

@@ -62,7 +62,8 @@ def _centred(program: Program, c: Array, dual: Dual, extents: list[Array], colum
             break
         heavy = np.flatnonzero(dual.weights != 0)
         slopes, owner, axis = _slopes(program, dual, extents, columns)
-        jacobian = np.concatenate([np.asarray(rows.mid[heavy][:, columns]), slopes])
+        here = rows.mid[heavy][:, columns]
+        jacobian = np.concatenate([here.toarray() if is_sparse(here) else here, slopes])
         scale = np.linalg.norm(jacobian, axis=1)
         scale[scale == 0] = 1.0
         step = np.linalg.lstsq((jacobian / scale[:, None]).T, -left, rcond=None)[0] / scale

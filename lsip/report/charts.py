@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 BAR = 64  # pixels of the longest bar in a table
-WIDTH, HEIGHT, WIDEST = 460, 120, 32.0  # pixels of the chart of a vector, and of a bar in it, at most
+CHART_WIDTH, CHART_HEIGHT, WIDEST = 460, 120, 32.0  # pixels of the chart of a vector, and of a bar in it, at most
 CELL, SHADES = (4, 26), 12  # pixels of an entry of a matrix, at least and at most; shades up to the largest size
 
 
@@ -56,19 +56,19 @@ def _charts(solution: Solution) -> Iterator[str]:
 def _bars(values: Array) -> str:
     """Bars that stand on zero, or hang from it."""
     low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
-    scale, step = (HEIGHT - 2) / ((high - low) or 1.0), WIDTH / len(values)
+    scale, step = (CHART_HEIGHT - 2) / ((high - low) or 1.0), CHART_WIDTH / len(values)
     zero, wide = 1 + high * scale, min(0.8 * step, WIDEST)
     bars = "".join(f"M{(i + 0.5) * step:.1f} {zero:.1f}v{-v * scale:.1f}" for i, v in enumerate(values.tolist()))
     return (
-        f'<svg class="entries" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="bars of {len(values)} entries">'
-        f'<path class="bars" d="{bars}" stroke-width="{wide:.2f}"/><path d="M0 {zero:.1f}H{WIDTH}"/></svg>'
+        f'<svg class="entries" viewBox="0 0 {CHART_WIDTH} {CHART_HEIGHT}" role="img" aria-label="bars of {len(values)} entries">'
+        f'<path class="bars" d="{bars}" stroke-width="{wide:.2f}"/><path d="M0 {zero:.1f}H{CHART_WIDTH}"/></svg>'
     )
 
 
 def _cells(values: Array) -> str:
     """A cell an entry, darker for larger ones; negative ones in the other colour."""
     rows, columns = values.shape
-    cell = int(np.clip(WIDTH // columns, *CELL))
+    cell = int(np.clip(CHART_WIDTH // columns, *CELL))
     shades = np.rint(SHADES * values / (float(np.abs(values).max()) or 1.0)).astype(int)
     paths = "".join(
         f'<path class="{"minus" if shade < 0 else "plus"}" fill-opacity="{abs(shade) / SHADES:.2f}" d="'

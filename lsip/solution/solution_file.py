@@ -72,18 +72,18 @@ FACTS: dict[str, Schema] = {  # beside the arrays
 
 def save(result: Result, path: str | Path) -> None:
     """Write an answer, its certificate and, if it can be written, its problem as it was solved."""
-    joined = _joined(result)
-    c, effort = joined.certificate, joined.effort
+    whole = joined(result)
+    c, effort = whole.certificate, whole.effort
     facts = {
-        "status": joined.status.name,
+        "status": whole.status.name,
         "kind": c.kind,
-        "oracle": joined.oracle,
-        "seconds": joined.seconds,
-        "tol": joined.tol,
-        "atol": joined.atol,
-        "model": fingerprint(joined.program),
+        "oracle": whole.oracle,
+        "seconds": whole.seconds,
+        "tol": whole.tol,
+        "atol": whole.atol,
+        "model": fingerprint(whole.program),
         "problem": _problem_data(result),
-        "evidence": joined.evidence,
+        "evidence": whole.evidence,
         "effort": {
             "date": effort.date,
             "options": list(map(list, effort.options.items())),
@@ -92,9 +92,9 @@ def save(result: Result, path: str | Path) -> None:
         "assumptions": [[type(a).__name__, a] for a in c.assumptions],
         "support": _rows(c.support),
         "confined": c.confined,
-        "cuts": _rows(joined.cuts),
-        "negligible": joined.negligible,
-        "history": [[getattr(step, name) for name in STEPS] for step in joined.history],
+        "cuts": _rows(whole.cuts),
+        "negligible": whole.negligible,
+        "history": [[getattr(step, name) for name in STEPS] for step in whole.history],
     }
     arrays = {
         **{name: getattr(c, name) for name in (*VECTORS, *POSITIONS)},
@@ -122,7 +122,7 @@ def _problem_data(result: Result) -> dict[str, Any] | None:
         return None
 
 
-def _joined(result: R) -> R:
+def joined(result: R) -> R:
     """The same of the program as a new problem has it, where constraints that came later stayed apart."""
     layout = result.program.layout
     written = None if layout is None else layout.written

@@ -116,8 +116,9 @@ def _wait(search: Search) -> End | None:
     state, tuning = search.state, search.options.tuning
     state.patience += 1
     state.margin *= 0.5
-    if state.patience > tuning.soon:
-        search.relaxation.zoom(state, out=False)
+    late = state.patience > tuning.soon and not search.relaxation.zoom(state, out=False) and state.accept_scaled_gap()
+    if late and (end := recheck(search)) is not None:
+        return end
     if state.patience <= tuning.patience:
         return None
     if state.incumbent is None and state.obstacle is not None:

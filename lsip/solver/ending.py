@@ -104,7 +104,7 @@ def _stopped(search: Search, status: Status, evidence: str) -> End:
 @spent_on("proof")
 def _last_proofs(search: Search, status: Status, evidence: str, hurried: bool) -> End:
     state, program = search.state, search.program
-    state.closing = True
+    state.scaled_gap = state.closing = True
     with suppress(OutOfTime, MasterError):
         if not state.begun or len(state.proposal.rows) != program.finite_rows:
             search.relaxation.propose(state)

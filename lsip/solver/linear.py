@@ -96,6 +96,8 @@ class LinearRelaxation(Relaxation):
         """A margin that costs what it may; the relaxation is solved again where it was far off."""
         tuning, calm = self.tuning, self.tuning.margins.calm
         allowed = state.allowed(value)
+        if state.scaled_gap and allowed < tuning.too_small * state.tol:  # rounding is in the way of a gap so small
+            allowed = state.tol
         wanted = tuning.margin_share * allowed / total
         if wanted < tuning.finest_margin:  # halved with every feasible point whose gap stays open, if there is no end
             wanted = max(wanted, tuning.finest_margin * (0.5**state.patience if self._unrounded else 1.0))

@@ -162,8 +162,8 @@ class CutLoop(Search):
         return iterate
 
     def _stalled(self) -> End | None:
-        """The end, if cuts no longer move the relaxation, and more digits are of no help."""
-        if not self._frozen() or self.relaxation.zoom(self.state, out=False):
+        """The end, if cuts no longer move the relaxation, and neither more digits nor a larger gap help."""
+        if not self._frozen() or self.relaxation.zoom(self.state, out=False) or self.state.accept_scaled_gap():
             return None
         return End(Status.STALLED if self.state.slater else Status.NO_INTERIOR)
 

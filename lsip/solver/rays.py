@@ -141,6 +141,7 @@ def _cleaned(cone: Program, d: Array, cuts: Matrix, tuning: RaysTuning) -> Array
 
     An LP solver is content with 1e-9; along a ray, that adds up to anything.
     """
+    d = _without_idle_moves(cone, d, cuts)
     d = d / np.abs(d).max()
     # Components that only rounding put there would leave the cone; the proof is about what is left.
     d = np.clip(np.where(np.abs(d) < tuning.rounding, 0.0, d), cone.lower, cone.upper)
@@ -154,6 +155,19 @@ def _cleaned(cone: Program, d: Array, cuts: Matrix, tuning: RaysTuning) -> Array
     for _ in range(2):
         d[moving] -= np.linalg.lstsq(rows, rows @ d[moving], rcond=None)[0] if len(rows) else 0.0
     return np.clip(_simple(d / max(float(np.abs(d).max()), 1e-300), tuning), cone.lower, cone.upper)
+
+
+def _without_idle_moves(cone: Program, d: Array, cuts: Matrix) -> Array:
+    """A direction without moves of free variables that neither rows nor objective see, such as buying what is sold."""
+    free = np.isinf(cone.lower) & np.isinf(cone.upper)
+    if cone.n > STORAGE.most_dense or not free.any():
+        return d
+    seen = np.concatenate([cone.A.toarray(), cuts, cone.c[None, :]])[:, free]
+    sizes = np.abs(seen).max(axis=1)
+    seen = seen[sizes > 0] / sizes[sizes > 0, None]
+    shortest = d.copy()
+    shortest[free] = np.linalg.lstsq(seen, seen @ d[free], rcond=1e-11)[0] if len(seen) else 0.0
+    return shortest if np.isfinite(shortest).all() and shortest.any() else d
 
 
 def _simple(d: Array, tuning: RaysTuning) -> Array:

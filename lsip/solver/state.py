@@ -64,6 +64,7 @@ class State:
     relaxed: float = -np.inf  # what the relaxations say of the optimum
     terms: float = 1.0  # the size of the dual objective: sides and bounds, each times its multiplier
     slater: bool = True  # whether there may be points with room in every constraint
+    scaled_gap: bool = False  # whether a gap relative to the terms of the dual is accepted
     closing: bool = False  # whether only the last proofs are left
     incumbent: Feasible | None = None  # the best point that is proven to be feasible
     retreat: Feasible | None = None  # a proven one, combined with a point that has room
@@ -90,13 +91,20 @@ class State:
             self.terms = terms
 
     def allowed(self, value: float) -> float:
-        """What margins and proofs may cost: the gap to reach, or in the last proofs `tol` of the dual's terms."""
+        """What margins and proofs may cost: the gap to reach, or `tol` of the dual's terms where that is accepted."""
         reached = max(self.tol * abs(value), self.atol)
-        return max(reached, self.tol * min(self.terms, 1.0)) if self.closing else reached
+        return max(reached, self.tol * min(self.terms, 1.0)) if self.scaled_gap else reached
 
     def closed(self, best: Feasible, lower: Lower) -> bool:
         """Whether these bounds are close enough, for whoever checks them again as well."""
         return closed(lower.value, best.upper, self.tol, self.atol)
+
+    def accept_scaled_gap(self) -> bool:
+        """Accept a gap relative to the terms of the dual, where a smaller one stays open; whether that is new."""
+        if self.scaled_gap:
+            return False
+        self.scaled_gap = True
+        return True
 
     def keep_feasible(self, found: Feasible) -> None:
         """Remember a feasible point, if it is the best."""

@@ -325,6 +325,8 @@ class Tuning(Configuration):
         exactly feasible; a larger share ends sooner and leaves less of the gap to the lower bound.
     finest_margin
         The least margin, in equilibrated rows; below it rounding hides it.
+    too_small
+        The share of `tol`: margins for a gap below it are finer than LP solvers are accurate.
     row_share
         The share of the gap that the room of finite rows may cost.
     proof_share
@@ -332,7 +334,8 @@ class Tuning(Configuration):
     patience
         Feasible points whose gap does not close, before the solve ends as stalled.
     soon
-        How many of them, before margins are magnified.
+        How many of them, before a gap relative to the terms of the dual will do. More wait for digits that
+        rounding has taken.
     frozen
         Iterations without any change of x after which rounding is to blame.
     regional
@@ -369,6 +372,7 @@ class Tuning(Configuration):
 
     margin_share: Share = 0.4
     finest_margin: Positive = 2e-14
+    too_small: Share = 1e-3
     row_share: Share = 0.1
     proof_share: Share = 0.1
     patience: Count = 8
