@@ -21,7 +21,13 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 FENCE = re.compile(r"^```([\w{}-]*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LANGUAGES = {"python", "text", "console", "sh", "toml", "julia", "py"}  # py: Python that needs what is not installed
 SITE = {"{toctree}", "{image}", "{eval-rst}", "{include}"}
-DIRECTIVES = SITE | {"{house}", "{numbers}", "{command-help}", "{published-models}", "{learning-methods}"}  # for the site alone
+DIRECTIVES = SITE | {
+    "{house}",
+    "{numbers}",
+    "{command-help}",
+    "{published-models}",
+    "{learning-methods}",
+}  # of the site
 
 
 def name_of(path: Path) -> str:

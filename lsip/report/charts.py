@@ -60,7 +60,8 @@ def _bars(values: Array) -> str:
     zero, wide = 1 + high * scale, min(0.8 * step, WIDEST)
     bars = "".join(f"M{(i + 0.5) * step:.1f} {zero:.1f}v{-v * scale:.1f}" for i, v in enumerate(values.tolist()))
     return (
-        f'<svg class="entries" viewBox="0 0 {CHART_WIDTH} {CHART_HEIGHT}" role="img" aria-label="bars of {len(values)} entries">'
+        f'<svg class="entries" viewBox="0 0 {CHART_WIDTH} {CHART_HEIGHT}" role="img" '
+        f'aria-label="bars of {len(values)} entries">'
         f'<path class="bars" d="{bars}" stroke-width="{wide:.2f}"/><path d="M0 {zero:.1f}H{CHART_WIDTH}"/></svg>'
     )
 
