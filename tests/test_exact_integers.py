@@ -21,10 +21,21 @@ def test_an_odd_number_beyond_2_53_is_none_that_a_row_has() -> None:
         lsip.Problem(lsip.minimize(x), [row]).solve(verbose=False)
 
 
-def test_coefficients_that_match_are_not_rounded() -> None:
+@pytest.mark.parametrize("unit", [1.0, 3.0, 64.0, 0.5, 1 / 64, 0.375])
+def test_coefficients_that_match_are_not_rounded(unit: float) -> None:
     x = lsip.Variable(name="x", lower=0, upper=LARGE)
     with pytest.raises(ModelError, match="numbers that doubles do not hold"):
-        lsip.Problem(lsip.minimize(x), [lsip.forall(T, x * T == LARGE * T + T)]).solve(verbose=False)
+        lsip.Problem(lsip.minimize(x), [lsip.forall(T, unit * (x * T - LARGE * T - T) == 0)]).solve(verbose=False)
+
+
+def test_sums_of_decimals_are_rounded_as_decimals_are() -> None:
+    x = lsip.Variable(name="x", lower=0, upper=9)
+    rows = [lsip.forall(T, x * T == 0.1 * T + 0.2 * T)]
+    assert lsip.Problem(lsip.minimize(x), rows).solve(verbose=False).value == 0.1 + 0.2
+
+
+def test_coefficients_that_doubles_hold_match() -> None:
+    x = lsip.Variable(name="x", lower=0, upper=LARGE)
     exact = lsip.Problem(lsip.minimize(x), [lsip.forall(T, 2 * x * T == LARGE * T + LARGE * T)]).solve(verbose=False)
     assert exact.value == LARGE
 

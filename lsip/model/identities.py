@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from math import lcm
 
 import numpy as np
 
@@ -177,12 +178,14 @@ def _stated(constraint: Constraint, equations: list[Equation]) -> Constraint:
 def _factor(numbers: list[Fraction]) -> Fraction | None:
     """With which an equation becomes one of doubles; 1 where there is none, and its numbers are rounded once.
 
-    Whole numbers are not rounded: None, if they are too large.
+    Decimals such as 0.1 were rounded when they were typed, and so may their sums be. Whole numbers, halves, quarters
+    and so on of them, were not: None, if they are too large. Half of the digits of a double tell the two apart.
     """
     if all(Fraction(float(c)) == c for c in numbers):
         return Fraction(1)
     factor = whole_factor(numbers)
-    return factor if factor is not None or all(c.denominator == 1 for c in numbers) else Fraction(1)
+    typed = lcm(*(c.denominator for c in numbers)) <= 2**26
+    return factor if factor is not None or typed else Fraction(1)
 
 
 def _monomial(exponents: tuple[int, ...]) -> str:
