@@ -384,7 +384,8 @@ class CostTable:
 
 def called(call: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """What a function of a constraint gives; its own errors become a sentence."""
-    shapes = " and ".join(str(tuple(getattr(part, "shape", ()))) for part in arguments)
+    given = [getattr(part, "shape", ()) for part in arguments]
+    shapes = " and ".join(str(tuple(shape) if isinstance(shape, tuple) else ()) for shape in given)
     with code_of(f"`{call}`", f" It was given shape{'s' * (len(arguments) > 1)} {shapes}."):
         return answer(call, function, *arguments)
 

@@ -70,6 +70,8 @@ class RayRollouts:
     def __post_init__(self) -> None:
         if self.actors is not None:
             validation.count("actors", self.actors)
+        if self.address is not None:
+            validation.words("address", self.address)
         validation.count("tries", self.tries)
         validation.number("patience", self.patience, "positive")
         validation.number("cpus", self.cpus, "positive")

@@ -19,7 +19,7 @@ from .binary import BinaryModel
 from .certify import Guarantee
 from .dataset import Dataset, OptimisticSet, as_dataset
 from .occupancy import optimistic_program
-from .plan import LEARNED, Plan, SolverOptions, plan_optimistically, read_plan, refuse_infeasible
+from .plan import LEARNED, METHODS, Plan, SolverOptions, plan_optimistically, read_plan, refuse_infeasible
 from .sicmdp import SICMDP, Specification, as_specification, policy_of
 
 Array = NDArray[np.float64]
@@ -207,6 +207,9 @@ def si_crl(
         validation.count("iterations", iterations)
     validation.flag("two_successors", two_successors)
     validation.flag("verbose", verbose)
+    validation.choice("method", method, METHODS)
+    if method == "decompose" and not (tolerance is None and iterations is None):
+        raise lsip.ModelError('`tolerance` and `iterations` ask for the published loop, which solves LPs: method="lp".')
     if two_successors:
         binary = BinaryModel(specification)
         inner = si_crl(

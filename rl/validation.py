@@ -17,6 +17,7 @@ from lsip.validation import fits as fits
 from lsip.validation import flag as flag
 from lsip.validation import generator as check_seed
 from lsip.validation import shown as described
+from lsip.validation import words as words
 
 Part = TypeVar("Part")
 

@@ -170,6 +170,28 @@ def test_lists_are_gone_through_one_by_one() -> None:
         lsip.linsip([1.0], np.array(1.0))  # type: ignore[arg-type]
     with pytest.raises(lsip.ModelError, match="`names` must be 1 different strings"):
         lsip.Program.from_arrays([1.0], names=endless)
+    with pytest.raises(lsip.ModelError, match="`bounds` cannot be read"):
+        lsip.linsip([1.0], [], bounds=loop)
+
+
+def test_lists_within_lists_end_at_the_door_of_cvxpy() -> None:
+    pytest.importorskip("cvxpy")
+    from lsip.interop.cvxpy import Index, Rule, forall
+
+    loop: list[Any] = [1.0]
+    for _ in range(3000):
+        loop = [loop]
+    t = Index("t", lsip.Interval(0, 1))
+    for call in (lambda: forall(t, loop), lambda: forall(loop, t >= 0), lambda: Rule(of=loop), lambda: t * loop):
+        with pytest.raises(lsip.LSIPError):
+            call()
+
+
+def test_an_absolute_gap_that_is_checked_is_finite() -> None:
+    x, t = lsip.Variable(name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    solution = lsip.Problem(lsip.minimize(x), [lsip.forall(t, x >= t)]).solve(verbose=False)
+    with pytest.raises(lsip.LSIPError, match="finite number >= 0"):
+        solution.verify(atol=np.inf)
 
 
 @pytest.mark.parametrize("make", [lsip.Simplex, partial(lsip.Budget, budget=1)], ids=["simplex", "budget"])

@@ -23,7 +23,9 @@ from lsip.oracles import (
     Oracle,
     ProjectedSubgradient,
     RandomSearch,
+    Separation,
     SupportFunction,
+    ask,
     is_costly,
     is_instant,
     is_prover,
@@ -283,3 +285,45 @@ def test_a_violation_with_a_radius_is_the_largest_over_the_box() -> None:
     slopes = np.stack([(g.at(y + s, rows) - g.at(y - s, rows)) / 2e-6 for s in step], axis=1)
     np.testing.assert_allclose(gradient, slopes, atol=1e-7)
     assert program.violation(0, x).spread is None
+
+
+# ---- what users' oracles leave out ----------------------------------------------------------------------------------
+
+
+class _Worst:
+    """The worst point of a grid, with no word about the row that it belongs to."""
+
+    def __init__(self, bound: Any) -> None:
+        self.bound = bound
+
+    def maximise(self, violation: Any, *, target: float = 0.0, seed: int = 0) -> Separation:
+        y = np.linspace(0, 1, 101)[:, None]
+        values = violation.values(y).max(axis=1)
+        worst = np.argsort(-values)[:1]
+        return Separation(y[worst], values[worst], self.bound)
+
+
+def test_rows_that_an_oracle_does_not_name_are_those_violated_most() -> None:
+    x, t = lsip.Variable(name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    rows = np.array([1.0, 2.0]) * x >= np.array([1.0, 6.0]) * t
+    problem = lsip.Problem(lsip.minimize(x), [lsip.forall(t, rows)])
+    found = ask(_Worst(np.inf), problem.compile().violation(0, np.array([2.0])))
+    np.testing.assert_array_equal(found.components, [1])
+    solution = problem.solve(oracle=_Worst(np.inf), verbose=False)
+    assert solution.value == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("bound", [Fraction(1, 3), np.float32(0.25), 1])
+def test_bounds_of_any_type_of_number_are_doubles(bound: Any) -> None:
+    x, t = lsip.Variable(name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    problem = lsip.Problem(lsip.minimize(x), [lsip.forall(t, x >= t)])
+    found = ask(_Worst(bound), problem.compile().violation(0, np.array([0.5])))
+    assert type(found.bound) is float
+    assert found.bound == float(bound)
+
+
+def test_what_cannot_maximise_is_no_oracle() -> None:
+    x, t = lsip.Variable(name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    problem = lsip.Problem(lsip.minimize(x), [lsip.forall(t, x >= t)])
+    with pytest.raises(ModelError, match="maximise"):
+        ask(lsip.Box([0], [1]), problem.compile().violation(0, np.array([0.5])))  # type: ignore[arg-type]

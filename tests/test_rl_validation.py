@@ -459,6 +459,10 @@ UNUSED: dict[str, tuple[Any, str]] = {
         "`switch` cannot be used with a `rule`",
     ),
     "pace of nothing": (lambda: rl.SICPPO(Pull(), limit(), **QUICK).learn(10, every=3), "without a `checkpoint`"),
+    "published loop": (
+        lambda: rl.si_crl(DATA, SPEC, 0.1, iterations=2, method="decompose"),
+        "ask for the published loop, which solves LPs",
+    ),
     "pace, table": (lambda: rl.SICPO(MDP).learn(10, every=3), "without a `checkpoint`"),
 }
 
@@ -476,3 +480,10 @@ def test_nobody_counts_that_far(steps):
 
 def test_a_round_float_is_a_number_of_steps():
     assert rl.SICPPO(Pull(), limit(), episodes=8, **QUICK).learn(4e1).total_steps == 40
+
+
+def test_what_plays_a_part_later_is_checked_at_once():
+    refused(lambda: rl.RayRollouts(address=0), "`address` must be text")
+    refused(lambda: rl.si_crl(DATA, SPEC, 0.1, iterations=2, method=np), "`method` is one of")
+    with pytest.raises(lsip.LSIPError, match="cost"):
+        limit().steps(np.zeros((1, 1)), np.zeros((1, 2)), np)

@@ -143,7 +143,7 @@ def _bounds(bounds: Pairs | None, n: int) -> tuple[Array, Array]:
     given = (0, None) if bounds is None else bounds
     try:
         lower, upper = (_pairs(numbers(_filled(given, none), "`bounds`"), n)[:, k] for k, none in enumerate(ENDS))
-    except ModelError as error:
+    except (ModelError, RecursionError) as error:
         raise ModelError(f"`bounds` cannot be read: {advice}; got {shown(bounds)}. {error}") from None
     if lower.shape != (n,):
         raise ModelError(f"`bounds` has shape {np.atleast_2d(np.array(given, dtype=object)).shape}: {advice}.")

@@ -14,8 +14,8 @@ from .base import Array, Ints, Oracle, Separation, Violation, Work, check_violat
 def ask(oracle: Oracle, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
     """What an oracle finds; refuse what no `Separation` can be."""
     own, name = type(oracle).__module__.startswith("lsip."), type(oracle).__name__
+    having("oracle", oracle, "maximise", "lsip.oracles.BranchAndBound()")
     if not own:
-        having("oracle", oracle, "maximise", "lsip.oracles.BranchAndBound()")
         check_violation("violation", violation)
     try:
         found = oracle.maximise(violation, target=target, seed=seed)
@@ -39,16 +39,16 @@ def _checked(found: object, name: str, violation: Violation) -> Separation:
     values = _numbers(found.values, f"`values` {what}")
     if values.shape != (k,):
         raise ModelError(f"`values` {what} must be ({k},), one for each point; got {values.shape}.")
-    for field in ("bound", "estimate"):
-        given = getattr(found, field)
-        if np.isnan(double(given)) and not isinstance(given, float | np.floating):
-            raise ModelError(f"`{field}` {what} must be a number; got {shown(given)}.")
+    bound, estimate = (_number(getattr(found, field), f"`{field}` {what}") for field in ("bound", "estimate"))
     trusts = found.trusts
     if not isinstance(trusts, tuple) or not all(isinstance(sentence, str) and sentence for sentence in trusts):
         raise ModelError(f"`trusts` {what} must be a tuple of sentences; got {shown(trusts)}.")
     if found.work is not None and not isinstance(found.work, Work):
         raise ModelError(f"`work` {what} must be an lsip.oracles.Work or None; got {shown(found.work)}.")
-    return replace(found, points=points, values=values, components=_rows(found, k, violation, what), rows=None)
+    components = _rows(found, points, violation, what)
+    return replace(
+        found, points=points, values=values, bound=bound, estimate=estimate, components=components, rows=None
+    )
 
 
 def _numbers(given: object, what: str) -> Array:
@@ -58,12 +58,22 @@ def _numbers(given: object, what: str) -> Array:
     return values
 
 
-def _rows(found: Separation, k: int, violation: Violation, what: str) -> Ints:
-    """The row of every point; none are said where there is only one."""
-    given = numbers(found.components, f"`components` {what}")
+def _number(given: object, what: str) -> float:
+    value = double(given)
+    if np.isnan(value) and not isinstance(given, float | np.floating):
+        raise ModelError(f"{what} must be a number; got {shown(given)}.")
+    return value
+
+
+def _rows(found: Separation, points: Array, violation: Violation, what: str) -> Ints:
+    """The row of every point; where none are said, the one that is violated most."""
+    k, given = len(points), numbers(found.components, f"`components` {what}")
+    if k and given.shape == (0,):
+        one = violation.components == 1
+        return np.zeros(k, dtype=np.intp) if one else np.argmax(violation.values(points), axis=1).astype(np.intp)
     rows = given.astype(np.intp)
     fits = (rows == given) & (rows >= 0) & (rows < violation.components)
-    if given.shape not in ((k,), (0,)) or not fits.all():
+    if given.shape != (k,) or not fits.all():
         raise ModelError(
             f"`components` {what} must be ({k},) rows below {violation.components}; got {shown(found.components)}."
         )

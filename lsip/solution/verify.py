@@ -68,8 +68,8 @@ def verify(
     if certificate.kind != "infeasible" and measured > certificate.finite_violation:
         raise ProofError(f"The point misses a finite constraint by {measured:.3g}, which is more than is said.")
     _verify_whole(program, certificate)
-    if atol is not None and not double(atol) >= 0:
-        raise ProofError(f"The absolute gap is a number >= 0, not {shown(atol)}.")
+    if atol is not None and not 0 <= double(atol) < np.inf:
+        raise ProofError(f"The absolute gap is a finite number >= 0, not {shown(atol)}.")
     least, lower, upper = data_rounding(program) if atol is None else atol, certificate.lower, certificate.upper
     program = UNITS.apply(program)  # anew: nothing that a solver has learnt about it is used
     certificate = forward(program, certificate)

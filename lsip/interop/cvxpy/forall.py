@@ -17,6 +17,7 @@ from ...legible import legibly
 from ...model.callables import Family
 from ...model.statements import check_indices
 from ...validation import answer
+from ...validation import shown as described
 from .affine import dense, fixed
 from .families import agree, proven_violation
 from .index import Index, IndexCondition, IndexExpression
@@ -152,7 +153,7 @@ def forall(index: Index | Domain | Sequence[Index], constraint: Given, *, lipsch
     indices = (index,) if isinstance(index, Index) else tuple(index) if isinstance(index, list | tuple) else ()
     if not indices or not all(isinstance(i, Index) for i in indices):
         raise ModelError(
-            f"forall needs an Index of lsip.interop.cvxpy, a tuple of them, or a domain first; got {index!r}."
+            f"forall needs an Index of lsip.interop.cvxpy, a tuple of them, or a domain first; got {described(index)}."
         )
     if len({id(i) for i in indices}) < len(indices):
         raise ModelError("forall was given the same index twice.")
@@ -161,7 +162,10 @@ def forall(index: Index | Domain | Sequence[Index], constraint: Given, *, lipsch
             return forall(indices, constraint(*indices), lipschitz=lipschitz)
         return _from_rule(indices[0], constraint, lipschitz)
     if isinstance(constraint, list | tuple):
-        return [forall(indices, c, lipschitz=lipschitz) for c in constraint]
+        try:
+            return [forall(indices, c, lipschitz=lipschitz) for c in constraint]
+        except RecursionError:
+            raise ModelError("forall takes a constraint or a list of them; got lists in lists without end.") from None
     if lipschitz is not None:
         raise ModelError(
             "`lipschitz` is for rules, which are black boxes; a formula is enclosed as it is. Leave it out."

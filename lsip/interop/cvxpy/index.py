@@ -199,7 +199,10 @@ def unwrap(value: object) -> Any:
     if isinstance(value, cp.Constant):
         return value.value
     if isinstance(value, list | tuple):
-        return type(value)(unwrap(v) for v in value)
+        try:
+            return type(value)(unwrap(v) for v in value)
+        except RecursionError:
+            raise ModelError("Lists in lists without end were given where an expression is needed.") from None
     kind = getattr(value, "dtype", None)  # of the module numpy, it is a class
     if isinstance(kind, np.dtype) and kind == OBJECT and not all(map(_known, np.asarray(value).ravel())):
         raise ModelError("An array of objects cannot hold CVXPY expressions; use CVXPY's own, such as cp.hstack.")
@@ -219,9 +222,14 @@ def _objects(array: NDArray[Any], function: Callable[[Any], Any]) -> Any:
 
 def _known(value: object) -> bool:
     """Whether no CVXPY variable or parameter of the user's takes part."""
-    if isinstance(value, list | tuple):
-        return all(map(_known, value))
-    return isinstance(value, IndexExpression | cp.Constant) or not isinstance(value, cp.Expression)
+    parts = [value]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, list | tuple):
+            parts.extend(part)
+        elif isinstance(part, cp.Expression) and not isinstance(part, IndexExpression | cp.Constant):
+            return False
+    return True
 
 
 def _operator(name: str, rule: str, swap: bool = False) -> Callable[..., Any]:

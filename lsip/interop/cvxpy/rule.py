@@ -135,9 +135,11 @@ def _coefficients(whole: Variable) -> Leaf:
 
 
 def _refuse_other(of: Any) -> None:
-    for part in of if isinstance(of, list | tuple) else [of]:
+    parts = [of]
+    while parts:
+        part = parts.pop()
         if isinstance(part, list | tuple):
-            _refuse_other(part)
+            parts.extend(reversed(part))
         elif isinstance(part, Expression):
             raise ModelError(
                 f"`of` of a rule in a CVXPY model has entries of an Index of lsip.interop.cvxpy; {part} is one of lsip "
