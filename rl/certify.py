@@ -231,7 +231,7 @@ class _Certification:
         others = np.setdiff1d(np.flatnonzero(shares), [first])
         if len(others) > tuning.most_routes:
             return np.inf
-        log_tests = -np.log(tuning.reference * self.delta)
+        log_tests = -math.log(tuning.reference) - math.log(self.delta)
         tol = self.tolerance(tuning.inequality.excess(self.width, self.n, log_tests, 0.0))
         reference, apart = sample.episode(first), np.zeros(len(shares))
         for e in others:
@@ -244,7 +244,7 @@ class _Certification:
         """The bound for the λ that is best at the worst y; it holds for all of them, so that one may choose."""
         sample, tuning = self.sample, self.tuning
         log_cells, gap = self.cells()
-        log_tests = log_cells - math.log((1 - tuning.reference) * self.delta)
+        log_tests = log_cells - math.log(1 - tuning.reference) - math.log(self.delta)
         constant, factor = tuning.inequality.terms(self.width, self.n, log_tests)
         constant = constant + gap + (1 + 1 / tuning.stretch) * factor * gap**2
         factor = (1 + tuning.stretch) * factor

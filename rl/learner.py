@@ -83,6 +83,8 @@ class RunConfig:
     after: Callable[[], bool] = field(default=lambda: False)  # of every iteration; true stops
 
     def __post_init__(self) -> None:
+        validation.flag("tensorboard", self.tensorboard)
+        validation.flag("verbose", self.verbose)
         validation.count("every", self.every)
         validation.function("callback", self.callback, "agent", "report")
         checkpoints.check_target(self.checkpoint)

@@ -176,6 +176,8 @@ class SICPO(Learner):
             How many more.
         log
             A folder for `progress.csv` and, if that is installed, TensorBoard.
+        tensorboard
+            Whether TensorBoard is written there, too.
         verbose
             Show a line of progress.
         checkpoint, every

@@ -483,6 +483,7 @@ def test_a_round_float_is_a_number_of_steps():
 
 
 def test_what_plays_a_part_later_is_checked_at_once():
+    refused(lambda: rl.SICPO(MDP).learn(1, tensorboard=np), "`tensorboard` is True or False")
     refused(lambda: rl.RayRollouts(address=0), "`address` must be text")
     refused(lambda: rl.si_crl(DATA, SPEC, 0.1, iterations=2, method=np), "`method` is one of")
     with pytest.raises(lsip.LSIPError, match="cost"):
