@@ -39,10 +39,12 @@ FACTS: dict[str, str] = {
     "lsip/kernel/native.py": "VERSION MOST_DIMENSIONS FULL LATE",
     "lsip/masters/gurobi.py": "NO_LICENCE TOO_LARGE OPTIMAL INFEASIBLE INFEASIBLE_OR_UNBOUNDED UNBOUNDED "
     "NODE_LIMIT TIME_LIMIT",
+    "lsip/model/peaks.py": "NOTHING",
     "lsip/oracles/differences.py": "STEP",
     "lsip/oracles/expansions.py": "HIGHEST_DEGREE",
     "lsip/oracles/harmonic.py": "FREQUENCY_BITS",
     "lsip/progress.py": "WIDTH",
+    "lsip/proof/gap.py": "NEGLIGIBLE",
     "lsip/proof/checker.py": "DATA_ROUNDING MODEST",
     "lsip/proof/linear_algebra.py": "ROUNDING UNDERFLOW",
     "lsip/proof/primal.py": "DATA_ULPS MOST_SHARE",

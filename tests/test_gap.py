@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import lsip
 from lsip.proof import closed, relative_gap
+from lsip.proof.gap import unresolved
 from lsip.proof.linear_algebra import ROUNDING
 from lsip.reductions.rounding import data_rounding
 from lsip.solution.outward_rounding import above
@@ -258,3 +259,32 @@ def test_a_point_without_room_does_not_beat_the_bound() -> None:
     open_ = [s for s in found if s.status is lsip.Status.NO_INTERIOR]
     assert open_
     assert all(s.lower <= s.value <= s.upper for s in open_)
+
+
+KERNELS = {
+    "gaussian": lambda distance, width: np.exp(-((distance / width) ** 2)),
+    "rational": lambda distance, width: 1 / (1 + (distance / width) ** 2),
+}
+
+
+@pytest.mark.parametrize("width", [1e-3, 1e-5])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_columns_that_samples_hardly_see_excuse_no_gap(kernel: str, width: float) -> None:
+    """Seventy narrow kernels: one of them was OPTIMAL with an upper bound of 1e107, others stalled."""
+    t, x = lsip.Index("t", lsip.Interval(0, 1)), lsip.Variable(70, name="x", lower=0)
+    centres = np.random.default_rng(0).uniform(size=70)
+    rows = KERNELS[kernel](t - centres, width) @ x <= 1 + t  # type: ignore[no-untyped-call]
+    solution = lsip.Problem(lsip.maximize(x.sum()), [lsip.forall(t, rows)]).solve(verbose=False, tol=1e-6)
+    assert solution.certified
+    assert solution.gap <= 1e-6
+    assert solution.atol < 1e-8
+
+
+@pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
+def test_an_absolute_gap_rests_on_the_terms_of_the_proof(size: float) -> None:
+    """What `atol` may close is at most the rounding of what the proof adds up, whatever units the data suggest."""
+    t, x = lsip.Index("t", lsip.Interval(0, 1)), lsip.Variable(name="x")
+    solution = lsip.Problem(lsip.minimize(x), [lsip.forall(t, x >= size * t * (1 - t))]).solve(verbose=False)
+    program, certificate = solution.program, solution.certificate
+    terms = 2 * abs(solution.value)
+    assert unresolved(program, terms, certificate.support) <= 8 * 4 * ROUNDING * terms

@@ -6,53 +6,35 @@ those has units that are wrong by any factor; so such columns are looked for, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..deadline import EFFORT, check
 from ..lifetime import Remembered
-from ..oracles import BranchAndBound
-from .families import FamilyViolation, RowFamily
+from ..oracles.base import Ints
+from .families import RowFamily
 
 Array = NDArray[np.float64]
+NOTHING = 1e-290  # enclosures of zero are about 1e-300 wide
 
 
 @dataclass(frozen=True)
 class PeakTuning:
-    """Which columns may have a peak, and how it is followed.
+    """Where columns are looked at, and which of them may have a peak.
 
     Parameters
     ----------
-    most_dimensions, most_columns
-        Families of larger index sets, or of more columns in all rows together, are not looked at.
     sample, most_rows
         Index points at which columns are compared; fewer, if that were more rows in all.
-    uneven, few
-        A column that is `uneven` times larger at so few of them than elsewhere may have a peak.
-    finer, boxes
-        Points of a second sample where the first is suspicious, and boxes over which columns are bounded then: both
-        cost far less than searches.
     growth
-        A peak is worth following where it may be so many times larger than what was seen.
-    searches, search
-        Searches for one of them at most, and what each is done with.
-    nothing
-        What counts as zero: enclosures of zero are about 1e-300 wide.
+        A column is followed where it may be so many times larger than what was seen of it.
     """
 
-    most_dimensions: int = 3
-    most_columns: int = 60
     sample: int = 40
     most_rows: int = 4000
-    uneven: float = 10.0
-    few: int = 2
-    finer: int = 1500
-    boxes: int = 256
     growth: float = 1e3
-    searches: int = 12
-    search: BranchAndBound = field(default=BranchAndBound(max_boxes=1000, rounds=6, points=4))
-    nothing: float = 1e-290
 
 
 TUNING = PeakTuning()
@@ -93,72 +75,48 @@ def peaks(family: RowFamily) -> Array:
 
 
 def _found(family: RowFamily) -> Array:
-    domain, none = family.domain, np.zeros((0, family.domain.dim))
-    large = domain.dim > TUNING.most_dimensions or family.columns.size > TUNING.most_columns
-    if not family.enclosable or large or family.linear is not None:
-        return none
-    a = np.abs(sampled(family)[0])
-    largest = a.max(axis=0)
-    uneven = ((a * TUNING.uneven >= largest).sum(axis=0) <= TUNING.few) | (largest == 0)
-    if not uneven.any():
-        return none
-    suspicious = uneven & _may_grow(_bounds(family, 1), largest)
-    if not suspicious.any():
-        return none
-    finer = domain.spread(TUNING.finer)
-    a = np.abs(family.rows(finer)[0])
-    seen = finer[np.unique(a.argmax(axis=0)[suspicious & (a.max(axis=0) > largest)])]
-    largest = np.maximum(largest, a.max(axis=0))
-    left = np.argwhere(suspicious & _may_grow(_bounds(family, TUNING.boxes), largest))
-    points = [_followed(family, int(i), int(k), float(largest[i, k])) for i, k in left]
-    family.memory.forget()  # its boxes are small where nobody else looks
-    return np.concatenate([seen, *(y for y in points if y is not None)])
+    """Every column that may grow far beyond its sample, followed into the half of its box that promises more.
+
+    A column ends where no more is hidden than was seen, or at its peak, where a value is about as large as the bound.
+    """
+    domain, found = family.domain, [np.zeros((0, family.domain.dim))]
+    if not family.enclosable or family.linear is not None:
+        return found[0]
+
+    def largest(lower: Array, upper: Array, rows: Ints) -> Array:
+        """The sizes of the coefficients of these rows over boxes; -inf where they are not known."""
+        a, _ = family.enclosed(lower, upper, rows)
+        size = np.maximum(np.abs(a.lo), np.abs(a.hi))
+        return np.where(np.isnan(size), -np.inf, size)
+
+    seen = np.maximum(np.abs(sampled(family)[0]).max(axis=0), NOTHING)
+    p, k = seen.shape
+    whole = (np.tile(end, (p, 1)) for end in (domain.lower, domain.upper))
+    i, j = np.nonzero(largest(*whole, np.arange(p)) > TUNING.growth * seen)
+    i, j = i[: EFFORT.entries // k], j[: EFFORT.entries // k]
+    lower, upper = (np.tile(end, (len(i), 1)) for end in (domain.lower, domain.upper))
+    while len(i):
+        check("peaks")
+        n, side = np.arange(len(i)), np.argmax(upper - lower, axis=1)
+        cut = (0.5 * lower + 0.5 * upper)[n, side]
+        divided = (lower[n, side] < cut) & (cut < upper[n, side])
+        left, right = upper.copy(), lower.copy()
+        left[n, side] = right[n, side] = cut
+        below, above = largest(lower, left, i)[n, j], largest(right, upper, i)[n, j]
+        first = below >= above
+        upper, lower = np.where(first[:, None], left, upper), np.where(first[:, None], lower, right)
+        bound, middle = np.maximum(below, above), 0.5 * lower + 0.5 * upper
+        value = largest(middle, middle, i)[n, j]
+        hidden = bound > TUNING.growth * seen[i, j]
+        peak = hidden & (2.0 * value >= bound)
+        found.append(middle[peak])
+        stay = hidden & ~peak & divided
+        i, j, lower, upper = i[stay], j[stay], lower[stay], upper[stay]
+    points = np.concatenate(found)
+    return points[domain.contains(points)]
 
 
 def inherit(family: RowFamily, inner: RowFamily) -> None:
     """The peaks of a family are those of another one, whose columns have other units: nobody needs to look again."""
     if inner in _known:
         _known[family] = _known[inner]
-
-
-def _may_grow(bounds: Array, seen: Array) -> NDArray[np.bool_]:
-    """Which columns may be far larger somewhere than what was seen of them."""
-    grown: NDArray[np.bool_] = bounds > TUNING.growth * np.maximum(seen, TUNING.nothing)
-    return grown
-
-
-def _bounds(family: RowFamily, boxes: int) -> Array:
-    """What the coefficients (p, K) do not exceed in size anywhere, by enclosures over so many boxes, about."""
-    (p, _), m = family.columns.shape, family.domain.dim
-    cuts = np.linspace(family.domain.lower, family.domain.upper, max(round(boxes ** (1 / m)), 1) + 1)
-    first = np.indices((len(cuts) - 1,) * m).reshape(m, -1).T
-    lower, upper = (np.repeat(cuts[place, np.arange(m)], p, axis=0) for place in (first, first + 1))
-    a, _ = family.enclosed(lower, upper, np.tile(np.arange(p), len(first)))
-    bound = np.maximum(np.abs(a.lo), np.abs(a.hi)).reshape(len(first), p, -1).max(axis=0)
-    return np.where(np.isnan(bound), np.inf, bound)
-
-
-def _followed(family: RowFamily, component: int, column: int, seen: float) -> Array | None:
-    """Where one coefficient is largest in size, if that is far larger than what was seen.
-
-    Between what was seen and what is proven not to be exceeded lie many powers of ten, and each search halves them.
-    """
-    place, best = family.columns[component, column], None
-    for sign in (1.0, -1.0):
-        x = np.zeros(int(family.columns.max()) + 1)
-        x[place] = sign
-        violation = FamilyViolation(family, x, 0.0)
-        low, high = max(seen, TUNING.nothing), TUNING.search.maximise(violation, target=np.finfo(float).max).bound
-        for _ in range(TUNING.searches):
-            if not TUNING.growth * low < high < np.inf:
-                break
-            target = max(high / TUNING.growth, np.sqrt(low) * np.sqrt(high))
-            found = TUNING.search.maximise(violation, target=target)
-            mine = np.flatnonzero(found.components == component)
-            if len(mine) and found.values[mine].max() > target:
-                top = mine[found.values[mine].argmax()]
-                low, seen, best = float(found.values[top]), float(found.values[top]), found.points[top][None]
-            high = min(high, found.bound)
-            if not low > target and (high > target or seen == 0):  # the search gave up, or the column vanishes
-                break
-    return best

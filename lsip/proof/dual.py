@@ -81,7 +81,6 @@ class Weighed:
     charge: Array  # (n,), >= 0; inf in a column that nothing pays for
     weight: Interval  # the exact multipliers, enclosed
     size: float = 0.0  # of all the terms that were added up
-    terms: float = 0.0  # of the dual objective: sides and bounds, each times its multiplier, without their signs
 
     def stands_for(self, dual: Dual) -> bool:
         """Whether the multipliers of the dual are next to the exact ones."""
@@ -217,8 +216,7 @@ def weigh(c: Array, rows: Rows, dual: Dual, centre: Array, exactly: bool = True)
             charge = _charged(rows.implied[:2], reduced, centre, dual)
     if len(dual.balanced):
         charge[_implied(rows, c, dual, np.flatnonzero(~np.isfinite(charge)))] = 0.0
-    terms = float(np.abs(dual.weights) @ _sides(rows, dual) + _paid(reduced, dual) @ np.abs(centre))
-    return Weighed(base, reduced, charge, weight, size, terms)
+    return Weighed(base, reduced, charge, weight, size)
 
 
 def base_of(c: Array, rows: Rows, dual: Dual, weight: Interval, centre: Array) -> tuple[float, float]:
@@ -237,13 +235,6 @@ def _sides(rows: Rows, dual: Dual) -> Array:
     """The sizes of the right-hand sides that multipliers push against."""
     side = np.abs(np.where(dual.weights < 0, rows.below.lo, rows.above.hi))
     return np.where((dual.weights != 0) & np.isfinite(side), side, 0.0)
-
-
-def _paid(reduced: Interval, dual: Dual) -> Array:
-    """What bounds of variables are paid for: the reduced costs, without those that vanish."""
-    price = np.maximum(np.abs(reduced.lo), np.abs(reduced.hi))
-    price[dual.balanced] = 0.0
-    return np.where(np.isfinite(price), price, 0.0)
 
 
 def charges(lower: Array, upper: Array, r: Interval, centre: Array) -> Array:

@@ -2,15 +2,27 @@
 
 The gap is relative: (upper - lower) / max(|lower|, |upper|), 0 where both are the same number, and infinite where one
 of them is not known. An optimum is proven where it is at most `tol`, or where upper - lower is at most `atol`, in units
-of the objective. Unless it is given, `atol` is what rounding leaves of the model's own terms, as its data tell.
+of the objective. Unless it is given, `atol` is what rounding leaves of the model's own terms, as its data tell; and
+where the terms of the proof itself are smaller, what it leaves of those.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 
-__all__ = ["closed", "relative_gap"]
+import numpy as np
+
+from ..model.peaks import sampled
+from ..model.program import Program
+from .certificate import Support
+from .linear_algebra import ROUNDING, UNDERFLOW
+
+LARGEST = np.finfo(float).max
+NEGLIGIBLE = 2.0**-60  # of numbers beside others, for units as well (reductions/curtis_reid.py)
+
+__all__ = ["closed", "relative_gap", "rounding_share", "unresolved"]
 
 
 def relative_gap(lower: float, upper: float) -> float:
@@ -30,3 +42,22 @@ def closed(lower: float, upper: float, tol: float, atol: float) -> bool:
         return False
     low, high = Fraction(float(lower)), Fraction(float(upper))
     return high - low <= max(Fraction(float(tol)) * max(abs(low), abs(high)), Fraction(float(atol)))
+
+
+def rounding_share(program: Program) -> float:
+    """What rounding takes of the terms of a long sum, as a share."""
+    return ROUNDING if program.cones is None else 1e-11  # interior-point methods do not tell less from 0
+
+
+def unresolved(program: Program, size: float, support: Iterable[Support]) -> float:
+    """What rounding leaves of the terms of a proof, of that size in all: no gap is excused by terms that it has not.
+
+    An optimum of zero has no terms but those that other index points have, so right-hand sides count as they are at
+    sampled ones; and bounds of variables, where these are nothing beside them.
+    """
+    sides = [s.multiplier * np.abs(sampled(program.families[s.family])[1][:, s.component]).max() for s in support]
+    ends = np.abs(np.clip(np.where(program.c > 0, program.lower, program.upper), -LARGEST, LARGEST))
+    bounds = float(np.abs(program.c) @ np.where(ends < LARGEST, ends, 0.0))
+    other = float(sum(sides))
+    other = bounds if other < NEGLIGIBLE * bounds else other
+    return max(4.0 * rounding_share(program) * (size + other), UNDERFLOW)

@@ -43,7 +43,7 @@ class Lower:
     dual: Dual
     radius: float = np.inf
     units: Array | None = None
-    terms: float = 0.0  # sides and bounds, each times its multiplier, without their signs
+    size: float = np.inf  # of all the terms that were added up, without their signs; inf where that is not known
     within: tuple[Array, Array] | None = None  # bounds to which the multipliers confine the points that matter
 
     def around(self, program: Program, centre: Array) -> Lower:
@@ -55,8 +55,8 @@ class Lower:
         found = weigh(program.c, rows, self.dual, centre)
         if found is None:
             return replace(self, value=-np.inf)
-        terms = found.terms + abs(program.constant)
-        return replace(self, value=_shaved(program, found.lower, found.size), terms=terms)
+        size = found.size + abs(program.constant)
+        return replace(self, value=_shaved(program, found.lower, found.size), size=size)
 
     def at(self, program: Program, point: FinitePoint) -> Lower:
         """The same bound without what equalities that follow from others up to rounding may have added to it."""
@@ -111,8 +111,8 @@ def prove_lower(
     dual = Dual(support, row_multipliers if len(row_multipliers) else np.zeros(program.finite_rows))
     found = balanced(program, program.c, dual, centre, allowed, spare)
     if found is not None and np.isfinite(found[1].lower):
-        terms = found[1].terms + abs(program.constant)
-        return Lower(_shaved(program, found[1].lower, found[1].size), found[0], terms=terms)
+        size = found[1].size + abs(program.constant)
+        return Lower(_shaved(program, found[1].lower, found[1].size), found[0], size=size)
     used = Dual(tuple(s for s in support if s.multiplier > 0), dual.row_multipliers)
     region = within(program, program.c, used, centre, units, allowed)
     if region is None:
@@ -134,7 +134,7 @@ def prove_confined(
         return None
     # On another machine, bounds that a confinement proves are a little different.
     value = _shaved(program, found.lower - 1e-3 * float(found.charge.sum()), found.size)
-    return Lower(value, dual, terms=found.terms + abs(program.constant), within=rows.bounds)
+    return Lower(value, dual, size=found.size + abs(program.constant), within=rows.bounds)
 
 
 def reproven(program: Program, dual: Dual, centre: Array, allowed: float) -> Lower | None:
@@ -142,8 +142,8 @@ def reproven(program: Program, dual: Dual, centre: Array, allowed: float) -> Low
     found = rebalanced(program, program.c, dual, centre, allowed)
     if found is None or not np.isfinite(found[1].lower):
         return None
-    terms = found[1].terms + abs(program.constant)
-    return Lower(_shaved(program, found[1].lower, found[1].size), found[0], terms=terms)
+    size = found[1].size + abs(program.constant)
+    return Lower(_shaved(program, found[1].lower, found[1].size), found[0], size=size)
 
 
 def row_terms(program: Program, x: Array, rows: Sequence[Support]) -> list[float]:

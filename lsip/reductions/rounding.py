@@ -7,6 +7,7 @@ import numpy as np
 from ..deadline import EFFORT
 from ..model.peaks import sampled
 from ..model.program import Program
+from ..proof.gap import rounding_share
 from ..proof.linear_algebra import ROUNDING, UNDERFLOW
 from .curtis_reid import fitted_units
 from .equilibration import scaling_of
@@ -23,8 +24,7 @@ def data_rounding(program: Program, unit: float | None = None) -> float:
     if unit is None:
         unit = _objective_unit(program) if program.c.any() else 0.0
         terms = _cancelling(program) if unit and program.cones is None else 0.0
-    share = ROUNDING if program.cones is None else 1e-11  # interior-point methods do not tell less from 0
-    return max(share * ((4.0 + terms) * unit + 2.0 * abs(program.constant)), UNDERFLOW)
+    return max(rounding_share(program) * ((4.0 + terms) * unit + 2.0 * abs(program.constant)), UNDERFLOW)
 
 
 def _objective_unit(program: Program) -> float:

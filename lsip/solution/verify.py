@@ -15,7 +15,7 @@ from ..proof.certificate import Array, Certificate, DataAssumption, Support, Tre
 from ..proof.confinement import confined
 from ..proof.dual import Dual, Weighed, weigh
 from ..proof.families import Bounds, family_bounds
-from ..proof.gap import closed
+from ..proof.gap import closed, unresolved
 from ..proof.primal import (
     broken_cones,
     broken_rows,
@@ -31,6 +31,7 @@ from ..proof.region import TUNING as REGION
 from ..proof.region import within
 from ..proof.rows import Rows, trusts
 from ..reductions.chain import UNITS, forward, inverse
+from ..reductions.equilibration import scaling_of
 from ..reductions.rounding import data_rounding
 from ..rounding import check_rounding
 from ..validation import double, shown
@@ -71,7 +72,7 @@ def verify(
     if atol is not None and not 0 <= double(atol) < np.inf:
         raise ProofError(f"The absolute gap is a finite number >= 0, not {shown(atol)}.")
     least, lower, upper = data_rounding(program) if atol is None else atol, certificate.lower, certificate.upper
-    program = UNITS.apply(program)  # anew: nothing that a solver has learnt about it is used
+    given, program = program, UNITS.apply(program)  # anew: nothing that a solver has learnt about it is used
     certificate = forward(program, certificate)
     if expected is not None and certificate.trusts:
         raise ProofError(f"The status {status.name} claims a proof, but takes on trust: {certificate.trusts[0]}")
@@ -87,9 +88,11 @@ def verify(
     if certificate.kind == "unbounded":
         _verify_unbounded(program, certificate)
         return proven
-    _verify_lower(program, certificate, expected is not None)
+    size = _verify_lower(program, certificate, expected is not None)
     if lower > upper:
         raise ProofError(f"The bounds contradict each other: {lower!r} is above {upper!r}.")
+    if status is Status.OPTIMAL and atol is None and not closed(lower, upper, tol, 0.0):
+        least = min(least, unresolved(program, size, certificate.support) / scaling_of(given).objective)
     if status is Status.OPTIMAL and not closed(lower, upper, tol, least):
         far = f"the bounds differ by {upper - lower:.3g}"
         raise ProofError(f"The gap is not closed to tol = {tol:g} or atol = {least:.3g}: {far}.")
@@ -263,24 +266,26 @@ def _verify_claims(
     return proven
 
 
-def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) -> None:
-    """Prove the lower bound again."""
+def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) -> float:
+    """Prove the lower bound again; the size of all terms of the proof, inf where that is not known."""
     if certificate.lower == -np.inf or any(isinstance(a, TreeAssumption) for a in certificate.assumptions):
-        return
+        return np.inf
     if everywhere and not np.isinf(certificate.radius):
         raise ProofError("The lower bound is said to hold in a region only, which is no proof of optimality.")
     if np.isinf(certificate.radius):
         found = _weighed(program, program.c, certificate, certificate.x, _rows(program, certificate))
         lower = -np.inf if found is None else with_constant(program, found.lower)
+        size = np.inf if found is None else found.size + abs(program.constant)
     else:
         units = certificate.units
         if not certificate.radius >= REGION.least_radius or units.shape != (program.n,) or not (units > 0).all():
             raise ProofError("The region in which the lower bound holds has no size, or is too small to mean anything.")
         region = within(program, program.c, _dual(program, certificate), certificate.x, units, 0.0, certificate.radius)
-        lower = -np.inf if region is None else with_constant(program, region[0])
+        lower, size = -np.inf if region is None else with_constant(program, region[0]), np.inf
     lower -= taken_for_rounding(program, certificate.dependent, certificate.row_multipliers, certificate.x)
     if not certificate.lower <= lower:
         raise ProofError(f"The lower bound {certificate.lower!r} exceeds what the multipliers prove, {lower!r}.")
+    return size
 
 
 def _rows(program: Program, certificate: Certificate) -> Rows | None:

@@ -180,7 +180,7 @@ def closed_by(search: Search, lower: Lower) -> End | None:
     if best is None:
         return None
     lower = lower.at(search.program, best.point)
-    if not state.closed(best, lower):
+    if not search.closed(best, lower):
         search.unclosed += 1
         search.due = len(state.history) + max(search.unclosed - tuning.unclosed, 0) // 2
         return None

@@ -281,7 +281,7 @@ class DecomposedRelaxation(Relaxation):
 
     def lower_bound(self, state: State, proposal: Proposal, centre: Array, allowed: float) -> Lower:
         support, rows = self.held.measure(self.best)
-        return PricedBound(self.bound, Dual(support, rows), terms=self.held.terms(self.best, centre))
+        return PricedBound(self.bound, Dual(support, rows), size=self.held.terms(self.best, centre))
 
     def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
         behind = last if best is None or not isinstance(best.point, MixedPoint) else best.point

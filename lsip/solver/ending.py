@@ -124,7 +124,7 @@ def _last_proofs(search: Search, status: Status, evidence: str, hurried: bool) -
     lower = _last_lower(search, x, here if best is None else None, hurried)
     lower = lower if best is None else lower.at(program, best.point)
     certificate = optimal(program, best, lower, state.x, state.violation)
-    if best is not None and state.closed(best, lower):
+    if best is not None and search.closed(best, lower):
         status = Status.UNCERTIFIED if certificate.trusts else Status.OPTIMAL
     return End(status, _evidence(search, status, lower, evidence), certificate)
 

@@ -17,6 +17,7 @@ from ..model.program import Program
 from ..oracles import Oracle, Separation, ask, is_prover, pick_oracle, prover, tuned
 from ..proof.certificate import Array, Support
 from ..proof.families import Bounds
+from ..proof.gap import closed, unresolved
 from ..proof.prove import Feasible, Lower, prove_lower, rounding_of, row_terms
 from ..proof.ray import Ray
 from ..reductions.equilibration import Scaling
@@ -124,6 +125,13 @@ class Search:
     unclosed = 0  # bounds that left the gap open
     unproven_rays = 0  # directions of unboundedness that could not be proven
     due = 0  # the iteration from which on the next lower bound is worth its proof
+
+    def closed(self, best: Feasible, lower: Lower) -> bool:
+        """Whether these bounds are close enough, for whoever checks them again as well."""
+        tol, atol = self.state.tol, self.state.atol
+        if self.options.atol is None and not closed(lower.value, best.upper, tol, 0.0):
+            atol = min(atol, unresolved(self.program, lower.size, lower.dual.support))
+        return closed(lower.value, best.upper, tol, atol)
 
 
 Strategy = Callable[[Search, list[Separation]], End | None]  # returns the end, if it leads there

@@ -12,7 +12,6 @@ from ..model.status import Status
 from ..oracles import Oracle, Work
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.families import Bounds
-from ..proof.gap import closed
 from ..proof.primal import Broken
 from ..proof.prove import Feasible, Lower, prove_feasible
 from ..solution.result import Iterate
@@ -94,10 +93,6 @@ class State:
         """What margins and proofs may cost: the gap to reach, or `tol` of the dual's terms where that is accepted."""
         reached = max(self.tol * abs(value), self.atol)
         return max(reached, self.tol * min(self.terms, 1.0)) if self.scaled_gap else reached
-
-    def closed(self, best: Feasible, lower: Lower) -> bool:
-        """Whether these bounds are close enough, for whoever checks them again as well."""
-        return closed(lower.value, best.upper, self.tol, self.atol)
 
     def accept_scaled_gap(self) -> bool:
         """Accept a gap relative to the terms of the dual, where a smaller one stays open; whether that is new."""
