@@ -17,9 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from ..lifetime import Remembered
 from ..model.program import Compilable, Program, compiled
-from ..proof.certificate import Certificate
+from ..proof.certificate import Array, Certificate
 from .equilibration import Equilibration
 from .factor_out_zeros import FactorOutZeros
 from .reduction import Reduction
@@ -71,3 +73,13 @@ def inverse(program: Program, certificate: Certificate) -> Certificate:
     for mapping in reversed(program.maps):
         certificate = mapping.inverse(certificate)
     return certificate
+
+
+def reduced_point(program: Program, x: Array) -> Array:
+    """A point of what was written as one of a reduced program."""
+    return forward(program, Certificate("none", x, -np.inf, np.inf)).x
+
+
+def written_point(program: Program, x: Array) -> Array:
+    """A point of a reduced program as one of what was written."""
+    return inverse(program, Certificate("none", x, -np.inf, np.inf)).x

@@ -14,7 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 import lsip
-from lsip.proof.certificate import Certificate
+from lsip.proof.certificate import Array, Certificate
+from lsip.proof.prove import upper_bound
 from lsip.reductions.reduction import Map
 
 from .reduction_checks import check_reduction
@@ -115,3 +116,44 @@ def test_a_map_that_forgets_the_rows_is_found() -> None:
 
     with pytest.raises(AssertionError, match="multipliers are those of the reduced rows"):
         check_reduction(Forgetful(), program(1.0, (FREE, (-5.0, np.inf), (-np.inf, 1.6))))
+
+
+class SpareVariable:
+    """A last variable that is fixed at 0, and in no family, is left out."""
+
+    def accepts(self, program: lsip.Program) -> bool:
+        return program.lower[-1] == program.upper[-1] == 0 and all(
+            (f.columns < program.n - 1).all() for f in program.families
+        )
+
+    def apply(self, program: lsip.Program) -> lsip.Program:
+        c, lower, upper, A = program.c[:-1], program.lower[:-1], program.upper[:-1], program.A[:, :-1]
+        return replace(program, c=c, lower=lower, upper=upper, A=A, maps=(*program.maps, Without(program)))
+
+
+class Without(Map):
+    """Points, directions and half-widths are 0 there."""
+
+    def forward(self, certificate: Certificate) -> Certificate:
+        return replace(certificate, **self._each(certificate, lambda values: values[:-1]))
+
+    def inverse(self, certificate: Certificate) -> Certificate:
+        """The objective is rounded otherwise where it has more terms: the upper bound is computed again."""
+        made = replace(certificate, **self._each(certificate, lambda values: np.append(values, 0.0)))
+        if made.upper < np.inf:
+            above = upper_bound(self.given, made.x, made.box if len(made.box) else None)
+            made = replace(made, upper=max(made.upper, above))
+        return made
+
+    @staticmethod
+    def _each(certificate: Certificate, move) -> dict[str, Array]:
+        parts = {name: getattr(certificate, name) for name in ("x", "box", "direction")}
+        return {name: move(values) for name, values in parts.items() if values is not None and len(values)}
+
+
+@pytest.mark.parametrize(("sign", "most"), [(1.0, 1.6), (1.0, -3.0), (-1.0, np.inf)])
+def test_a_reduction_may_leave_variables_out(sign: float, most: float) -> None:
+    x, z, t = lsip.Variable(2), lsip.Variable(lower=0, upper=0), lsip.Index("t", lsip.Interval(0, 1))
+    rows = [lsip.forall(t, x[0] + x[1] * t >= np.exp(t)), x[1] + z <= most]
+    problem = lsip.Problem(lsip.minimize(sign * (x[0] + x[1] / 2) + z), rows[: 1 + np.isfinite(most)])
+    check_reduction(SpareVariable(), problem.compile())
