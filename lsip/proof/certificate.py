@@ -87,7 +87,7 @@ class Certificate:
     upper: float
     radius: float = np.inf  # the lower bound holds where |x_j| <= radius units_j; for all x if this is infinite
     support: tuple[Support, ...] = ()
-    row_multipliers: Array = field(default_factory=lambda: np.zeros(0))
+    row_multipliers: Array = field(default_factory=lambda: np.zeros(0))  # of all finite rows; empty for none
     violation: tuple[float, ...] = ()  # a family: sup over Y of a(y) x - b(y) is at most this; inf if unproven
     finite_violation: float = 0.0  # the largest residual of a finite row or a bound at x; above 0 for equalities only
     units: Array = field(default_factory=lambda: np.zeros(0))  # (n,), the shape of the region that `radius` scales

@@ -12,7 +12,7 @@ from ..deadline import check
 from ..domains.exact_support import exact_support
 from ..model.families import RowFamily
 from ..model.program import Program
-from ..oracles import BranchAndBound, Oracle, Separation, Violation, ask, is_prover, prover, tuned
+from ..oracles import Oracle, Separation, Violation, ask, is_prover, prover, tuned
 from .certificate import Array, TrustAssumption
 
 
@@ -73,15 +73,15 @@ def family_bounds(
     """Proven bounds of the violation of every x' with |x' - x| <= box; inf where nothing can be proven.
 
     Boxes of Y are split until the bound is at most the `target`, one for all families or one for each, or until there
-    are `max_boxes` of them. Where lsip has
-    no proof of its own, the word of the family's oracle counts, if it gives one for a single point, and is named.
+    are `max_boxes` of them. Where lsip has no proof of its own, the word of the family's oracle counts, if it gives one
+    for a single point, and is named.
     """
     asked, found = [], []
     targets = np.broadcast_to(target, len(program.families)).tolist()
     for f, (family, goal) in enumerate(zip(program.families, targets, strict=True)):
         oracle = prover(family)
-        if max_boxes is not None and isinstance(oracle, BranchAndBound):
-            oracle = replace(oracle, max_boxes=max_boxes)
+        if max_boxes is not None and hasattr(oracle, "max_boxes"):
+            oracle = replace(oracle, max_boxes=max_boxes)  # type: ignore[type-var]
         if oracle is None and oracles is not None and box is None:
             oracle = oracles[f]
         asked.append(oracle or UNKNOWN)

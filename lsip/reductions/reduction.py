@@ -34,7 +34,10 @@ class Map:
 
 
 class Reduction(Protocol):
-    """A transformation of programs; `chain` lists those that are applied."""
+    """A transformation of programs; `chain` lists those that are applied.
+
+    `tests/extensions/test_reduction_template.py` is a small one.
+    """
 
     def accepts(self, program: Program) -> bool:
         """Whether there may be anything to do."""

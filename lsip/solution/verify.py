@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,7 +38,22 @@ from ..rounding import check_rounding
 from ..validation import double, shown
 
 KINDS = {Status.OPTIMAL: "optimal", Status.INFEASIBLE: "infeasible", Status.UNBOUNDED: "unbounded"}
-REFERENCE_BOXES = 5_000  # that NumPy splits before the kernel is asked: half a second, and enough for nearly all models
+
+
+@dataclass(frozen=True)
+class VerifyTuning:
+    """How a proof is checked again.
+
+    Parameters
+    ----------
+    reference_boxes
+        Boxes that NumPy splits before the kernel is asked: half a second, and enough for nearly all models.
+    """
+
+    reference_boxes: int = 5_000
+
+
+TUNING = VerifyTuning()
 
 
 @by_reference()  # first without the compiled kernel, whatever found the proof
@@ -251,7 +267,7 @@ def _verify_claims(
     targets = tuple(0.0 if v <= 0 else v * (1 + 1e-9) if np.isfinite(v) else np.inf for v in claims)
     native = kernel().library is not None
     proven = family_bounds(
-        program, x, box, target=targets, max_boxes=REFERENCE_BOXES if native else None, oracles=oracles
+        program, x, box, target=targets, max_boxes=TUNING.reference_boxes if native else None, oracles=oracles
     )
     if any(not found <= most for found, most in zip(proven.values, targets, strict=True)) and native:
         # Next to a pole, and where large terms cancel, NumPy's enclosures are wider: the kernel proves it from scratch.

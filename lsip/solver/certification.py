@@ -14,11 +14,12 @@ from ..deadline import check
 from ..errors import OutOfTime
 from ..model.status import Status
 from ..oracles import Separation
-from ..proof.certificate import Array, Support
+from ..proof.certificate import Array, Certificate, Support
 from ..proof.families import Bounds
 from ..proof.primal import Broken
 from ..proof.prove import Lower, infeasible, optimal, unbounded
 from ..proof.ray import Ray
+from ..reductions.chain import inverse
 from ..solution import messages
 from .clock import spent_on
 from .relaxation import Search, promote, separate, violation_bounds
@@ -244,5 +245,7 @@ def _enlarge_box(search: Search) -> End | None:
         return None
     evidence = relaxation.escape
     if d is not None:  # it could not be proven
-        evidence = messages.unbounded_direction(search.given, d * relaxation.scaling.columns)
+        found = inverse(search.program, Certificate("none", search.state.x, -np.inf, np.inf, direction=d)).direction
+        assert found is not None
+        evidence = messages.unbounded_direction(search.given, found)
     return End(Status.UNCERTIFIED if evidence else Status.STALLED, evidence)

@@ -33,6 +33,7 @@ from ..proof.gap import closed, relative_gap
 from ..proof.linear_algebra import exact_sums
 from ..proof.primal import Broken
 from ..proof.prove import Lower, optimal, prove_feasible
+from ..reductions.chain import reduced_point
 from ..reductions.forcing_rows import ForcingRows
 from ..reductions.rounding import data_rounding
 from ..solution import messages
@@ -246,7 +247,7 @@ class IntegerRun:
         """Add the worst index points at x, its integers rounded, of all constraints that it breaks; by how much."""
         relaxation, x = self.first.relaxation, x.copy()
         x[self.given.integer] = values
-        found = separate(relaxation, Proposal(x / relaxation.scaling.columns), 0.0, self.clock.left())
+        found = separate(relaxation, Proposal(reduced_point(relaxation.program, x)), 0.0, self.clock.left())
         self.relaxation.add(cuts_at(found, above=self.options.tol * relaxation.held.scale))
         return max((relaxation.scaling.violation(f, s.worst) for f, s in enumerate(found)), default=-np.inf)
 

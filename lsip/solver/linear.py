@@ -20,18 +20,17 @@ from ..proof.ray import Ray
 from ..reductions.chain import reduce
 from ..reductions.robust_counterpart import unsuited
 from ..solution.messages import PROBABLY_INFEASIBLE
-from .certification import add_cuts, ask_oracles
 from .clock import Clock
 from .confining import Combination, Confining
 from .face_centre import OptimalFaceCentre
-from .level import Level, suits
+from .level import suits
 from .linear_master import LinearMaster
-from .newton import Newton
 from .nominal import nominal_bound
 from .options import Options
 from .rays import find_ray
-from .relaxation import Relaxation, Search, Strategy, counted, objective, replace_proposal, rounding_error
+from .relaxation import Relaxation, counted, objective, replace_proposal, rounding_error
 from .state import End, Proposal, State
+from .strategies import strategies
 from .warm_start import Kept
 
 
@@ -49,15 +48,9 @@ class LinearRelaxation(Relaxation):
         self.stretches = self.smaller = self.zooms = 0
         self.result: MasterResult | None = None
         self.flat = OptimalFaceCentre(self.held)
-        chosen: list[Strategy] = [AveragedIterate()] if all(is_instant(oracle) for oracle in self.oracles) else []
         self.wide = suits(self.program, self.oracles, options.tuning.level)
-        if self.wide and self.confining is not None:
-            chosen.insert(0, Level(options.tuning.level, self.confining))
-        else:
-            chosen.append(self.flat)
-        if options.polish:
-            chosen.append(Newton(self.held, options.tuning.newton))
-        self.strategies = tuple(chosen)
+        confining = self.confining if self.wide else None
+        self.strategies = strategies(self.held, self.oracles, options, self.flat, confining)
         self.sampling, self.recession = self._sample, self._direction
         if self.wide and self.program.cones is None:
             self.first_bound = partial(nominal_bound, self.program)
@@ -260,16 +253,3 @@ class LinearRelaxation(Relaxation):
 
     def _direction(self, clock: Clock) -> Ray | Array | None:
         return find_ray(self.held, self.oracles, clock)
-
-
-class AveragedIterate:
-    """Adds cuts at an average of the iterates as well: it lies further inside, where they cut deeper."""
-
-    def __init__(self) -> None:
-        self.trail: Array | None = None
-
-    def __call__(self, search: Search, separations: list[Separation]) -> End | None:
-        x = search.state.x
-        self.trail = 0.5 * (x + (x if self.trail is None else self.trail))
-        add_cuts(search, ask_oracles(search, Proposal(self.trail)))
-        return None

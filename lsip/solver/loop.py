@@ -19,6 +19,7 @@ from ..masters import MasterError
 from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..oracles import Separation
+from ..reductions.chain import reduced_point, written_point
 from ..solution.result import Iterate
 from ..solution.solution import Solution
 from . import ending
@@ -154,7 +155,7 @@ class CutLoop(Search):
             added,
             len(self.relaxation.held.cuts),
             self.clock.used(),
-            scaling.columns * state.x,
+            written_point(self.program, state.x),
             tuple(s.points for s in separations),
             0 if weights is None else len(weights),
         )
@@ -173,5 +174,5 @@ class CutLoop(Search):
         if len(last) < self.options.tuning.frozen:
             return False
         x = self.state.x / units
-        moves = [np.abs(h.x / self.relaxation.scaling.columns / units - x).max(initial=0.0) for h in last]
+        moves = [np.abs(reduced_point(self.program, h.x) / units - x).max(initial=0.0) for h in last]
         return max(moves) <= self.relaxation.accuracy * (1 + float(np.abs(x).max(initial=0.0)))

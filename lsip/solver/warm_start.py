@@ -27,7 +27,7 @@ from ..oracles.distinct import distinct
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.dual import Dual
 from ..proof.prove import Feasible, Lower, reproven
-from ..reductions.chain import reduce
+from ..reductions.chain import forward, reduce
 from ..reductions.equilibration import Scaling
 from ..solution.solution import Solution
 from .conditioning import Conditioning
@@ -244,8 +244,10 @@ class WarmStart(Relaxation):
         self.given, self.earlier, self.kept, self._exchange = given, earlier, kept, exchange
         self.held = Tried(list(earlier.cuts), kept.scale)
         answer = Certificate("none", x, -np.inf, np.inf, support=earlier.support, row_multipliers=earlier.rows)
-        moved = self.scaling.forward(answer)
-        self.proof = moved.support
+        if earlier.basis is not None:
+            answer = replace(answer, balanced=earlier.basis[0], basis=earlier.basis[1])
+        moved = forward(self.program, answer)
+        self.proof, self.basis = moved.support, (moved.balanced, moved.basis)
         self.start = self.first = self.point = Proposal(moved.x, support=moved.support, rows=moved.row_multipliers)
         self.units = kept.scaling.columns / self.scaling.columns
         self.outline = f"{counted(given.n, 'variable')}, solved again", ", Newton's method from the last answer"
@@ -377,7 +379,7 @@ class WarmStart(Relaxation):
 
     def lower_bound(self, state: State, proposal: Proposal, centre: Array, allowed: float) -> Lower:
         if self.stands and self.earlier.basis is not None:
-            dual = Dual(proposal.support, proposal.rows, *self.earlier.basis)
+            dual = Dual(proposal.support, proposal.rows, *self.basis)
             found = reproven(self.program, dual, centre, self.tuning.proof_share * allowed)
             if found is not None:
                 return found

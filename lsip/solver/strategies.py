@@ -1,0 +1,40 @@
+"""The strategies of the linear exchange: which are called after every iteration, and in which order.
+
+Each is in a file of its own. It is made once a solve, may remember what it needs, and is called with the running solve
+(`relaxation.Search`) and what was found at the current point. It may add cuts or propose a point, by `add_cuts` and
+`attempt` of `certification`, and returns the end, if it leads there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..oracles import Oracle, is_instant
+from .averaged_iterate import AveragedIterate
+from .confining import Confining
+from .face_centre import OptimalFaceCentre
+from .level import Level
+from .linear_master import LinearMaster
+from .newton import Newton
+from .options import Options
+from .relaxation import Strategy
+
+
+def strategies(
+    held: LinearMaster,
+    oracles: Sequence[Oracle],
+    options: Options,
+    flat: OptimalFaceCentre,
+    confining: Confining | None,  # where many variables are free
+) -> tuple[Strategy, ...]:
+    """Those that suit a program."""
+    found: list[Strategy] = []
+    if confining is not None:
+        found.append(Level(options.tuning.level, confining))
+    if all(is_instant(oracle) for oracle in oracles):
+        found.append(AveragedIterate())
+    if confining is None:
+        found.append(flat)
+    if options.polish:
+        found.append(Newton(held, options.tuning.newton))
+    return tuple(found)
