@@ -105,7 +105,7 @@ def load_balancing(
     loads = counts / units
 
     x = lsip.Index("x", lsip.Box([0, 0], [region, region]))
-    rate = np.log1p(snr / (1 + ((x - positions) ** 2).sum(axis=-1) / reach**2))
+    rate = np.log1p(snr / (1 + ((x - positions) ** 2).sum(axis=-1) / (reach * reach)))
     cost = loads @ (rate / rate.sum())
     states = len(counts)
     mu = np.full(states, 1 / states)

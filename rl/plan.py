@@ -267,6 +267,7 @@ def plan(
         validation.number("time_limit", limit, "nonnegative")
         options["time_limit"] = limit - min(TUNING.kept * limit, TUNING.most_kept)
     entries = mdp.rows if isinstance(mdp.rows, np.ndarray) else mdp.rows.data
+    validation.number("tol", tol, "positive")
     if _choose(method, int(np.count_nonzero(entries))) == "decompose":
         best = _decomposed(mdp.specification, KnownModel(mdp), None, tol, oracle, verbose, options)
     else:

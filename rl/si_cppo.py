@@ -548,7 +548,7 @@ def _check_sizes(
 def _own(env: AnyEnv) -> SemiInfiniteCost:
     """The constraint that an environment brings along."""
     make = getattr(innermost(env), "constraint", None)
-    if make is None:
+    if not callable(make):
         raise lsip.ModelError(
             "The environment does not bring its constraint along; give it: load(path, env, constraint)."
         )

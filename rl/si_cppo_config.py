@@ -84,6 +84,8 @@ class SICPPOConfig:
             if each.type == "bool":
                 flag(each.name, getattr(self, each.name))
         validation.choice("switch", self.switch, ("worst", "set"))
+        if self.penalty is not None:
+            validation.choice("penalty", self.penalty, ("kl",))
         for name in ("critic_rate", "clip", "divergence"):
             validation.number(name, getattr(self, name), "positive")
         if self.learning_rate is not None:

@@ -21,6 +21,7 @@ from scipy import sparse
 import lsip
 from lsip.legible import legibly
 from lsip.model import FamilyViolation
+from lsip.validation import answer
 from lsip.validation import whole
 
 from . import validation
@@ -331,7 +332,10 @@ class SICMDP:
         """
         validation.function("known", known, "visits")
         visits = self.visits(policy)
-        return self.costs.keeps(visits, self.doubt(policy), None if known is None else known(visits))
+        violation = None if known is None else answer("known(visits)", known, visits)
+        if not isinstance(violation, FamilyViolation | None):
+            raise lsip.ModelError(f"`known` gives the violation for some visits; got {validation.shown(violation)}.")
+        return self.costs.keeps(visits, self.doubt(policy), violation)
 
     def doubt(self, policy: PolicyLike) -> float:
         """How far, at most, the discounted visits of a policy are from those computed, all in all.

@@ -488,3 +488,12 @@ def test_what_plays_a_part_later_is_checked_at_once():
     refused(lambda: rl.si_crl(DATA, SPEC, 0.1, iterations=2, method=np), "`method` is one of")
     with pytest.raises(lsip.LSIPError, match="cost"):
         limit().steps(np.zeros((1, 1)), np.zeros((1, 2)), np)
+
+
+def test_what_every_malformed_argument_of_every_call_found():
+    refused(lambda: rl.SICPPOConfig(penalty=0), "`penalty` is one of 'kl'")
+    refused(lambda: rl.baselines.discretise(MDP, 3, delta="a"), "`delta` is a probability")
+    refused(lambda: rl.baselines.discretise(MDP, 3, delta=0.1), "`delta` cannot be used with a model that is known")
+    refused(lambda: rl.baselines.discretise(MDP, range(10**15)), "`points` is a number, or points")
+    refused(lambda: rl.plan(MDP, tol=...), "`tol` must be positive")
+    refused(lambda: MDP.keeps(rl.plan(MDP).policy, known=int), "known")

@@ -69,6 +69,10 @@ def discretise(
     spec = as_specification(problem)
     domain = spec.constraint.domain
     grid = _grid(domain, points)
+    if delta is not None:
+        validation.number("delta", delta, "probability")
+        if data is None:
+            validation.unused("a model that is known", delta=delta)
     if data is not None:
         spec.check(as_dataset(data).states, data.actions)
     if models is None and data is not None:
@@ -92,7 +96,7 @@ def _grid(domain: lsip.Domain, points: int | ArrayLike) -> Array:
         return domain.grid(validation.count("points", points))
     try:
         grid = np.atleast_2d(np.asarray(points, dtype=float))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, MemoryError):
         grid = np.zeros((0, 0))
     if grid.ndim != 2 or grid.shape[1] != domain.dim or not len(grid) or not domain.contains(grid).all():
         raise lsip.ModelError(
