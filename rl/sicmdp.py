@@ -21,8 +21,7 @@ from scipy import sparse
 import lsip
 from lsip.legible import legibly
 from lsip.model import FamilyViolation
-from lsip.validation import answer
-from lsip.validation import whole
+from lsip.validation import answer, whole
 
 from . import validation
 from .constraint import Bound, Cost, CostTable, SemiInfiniteCost, Worst
