@@ -79,9 +79,9 @@ def _found(family: RowFamily) -> Array:
 
     A column ends where no more is hidden than was seen, or at its peak, where a value is about as large as the bound.
     """
-    domain, found = family.domain, [np.zeros((0, family.domain.dim))]
+    domain, points = family.domain, [np.zeros((0, family.domain.dim))]
     if not family.enclosable or family.linear is not None:
-        return found[0]
+        return points[0]
 
     def largest(lower: Array, upper: Array, rows: Ints) -> Array:
         """The sizes of the coefficients of these rows over boxes; -inf where they are not known."""
@@ -91,9 +91,8 @@ def _found(family: RowFamily) -> Array:
 
     seen = np.maximum(np.abs(sampled(family)[0]).max(axis=0), NOTHING)
     p, k = seen.shape
-    whole = (np.tile(end, (p, 1)) for end in (domain.lower, domain.upper))
-    i, j = np.nonzero(largest(*whole, np.arange(p)) > TUNING.growth * seen)
-    i, j = i[: EFFORT.entries // k], j[: EFFORT.entries // k]
+    bounds = largest(np.tile(domain.lower, (p, 1)), np.tile(domain.upper, (p, 1)), np.arange(p))
+    i, j = (found[: EFFORT.entries // max(k, 1)] for found in np.nonzero(bounds > TUNING.growth * seen))
     lower, upper = (np.tile(end, (len(i), 1)) for end in (domain.lower, domain.upper))
     while len(i):
         check("peaks")
@@ -109,11 +108,11 @@ def _found(family: RowFamily) -> Array:
         value = largest(middle, middle, i)[n, j]
         hidden = bound > TUNING.growth * seen[i, j]
         peak = hidden & (2.0 * value >= bound)
-        found.append(middle[peak])
+        points.append(middle[peak])
         stay = hidden & ~peak & divided
         i, j, lower, upper = i[stay], j[stay], lower[stay], upper[stay]
-    points = np.concatenate(found)
-    return points[domain.contains(points)]
+    every = np.concatenate(points)
+    return every[domain.contains(every)]
 
 
 def inherit(family: RowFamily, inner: RowFamily) -> None:

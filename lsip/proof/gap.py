@@ -53,11 +53,14 @@ def unresolved(program: Program, size: float, support: Iterable[Support]) -> flo
     """What rounding leaves of the terms of a proof, of that size in all: no gap is excused by terms that it has not.
 
     An optimum of zero has no terms but those that other index points have, so right-hand sides count as they are at
-    sampled ones; and bounds of variables, where these are nothing beside them.
+    sampled ones; and bounds of variables, where these are nothing beside them. Of a norm that vanishes, no multiplier
+    tells the terms: where there are cones, nothing is said.
     """
+    if program.cones is not None:
+        return np.inf
     sides = [s.multiplier * np.abs(sampled(program.families[s.family])[1][:, s.component]).max() for s in support]
     ends = np.abs(np.clip(np.where(program.c > 0, program.lower, program.upper), -LARGEST, LARGEST))
     bounds = float(np.abs(program.c) @ np.where(ends < LARGEST, ends, 0.0))
     other = float(sum(sides))
     other = bounds if other < NEGLIGIBLE * bounds else other
-    return max(4.0 * rounding_share(program) * (size + other), UNDERFLOW)
+    return max(4.0 * ROUNDING * (size + other), UNDERFLOW)
