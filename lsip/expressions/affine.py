@@ -24,10 +24,12 @@ from ..html import card, table
 from ..legible import legibly, printable
 from ..validation import Array, Data, is_sparse, kept, numbers, shape_of, shown, title
 from .addends import numbers_in, without_numbers
+from .arrangements import Gather, Join, Linear, Sum, full
 from .enclosed import Enclosed
-from .graph import Add, Condition, Constant, Expression, Gather, Index, Join, Linear, Sum, as_expression, full
+from .graph import Condition, Constant, Expression, Index, as_expression
 from .interval import NORMAL
 from .operands import Ints
+from .operations import Add
 from .operators import RULES, Operators, Statement, operand
 from .parameter import Parameter, parameters_in
 from .printing import Item, latex, text

@@ -19,35 +19,17 @@ from ..errors import ModelError, NotConvexError
 from ..validation import Array, axes, is_sparse, mask, matrix, shown
 from .affine import Affine, Constraint, Read, compare, linear_rule, pairing, refuse
 from .angle import Angle
+from .arrangements import Gather, Join, Linear, Sum, broadcast, full
 from .convex import CURVES, Convex, convex_rule, euclidean, joined, largest, refuse_nested
 from .convex import negative as negated
 from .convex_rows import compare_convex
 from .elementary import Function
 from .functions import FUNCTIONS
-from .graph import (
-    Absolute,
-    Add,
-    Apply,
-    Condition,
-    Constant,
-    Divide,
-    Expression,
-    Gather,
-    Index,
-    Irrational,
-    Join,
-    Linear,
-    Multiply,
-    Negate,
-    Power,
-    Select,
-    Sum,
-    as_expression,
-    broadcast,
-    full,
-)
+from .graph import DEGREE, PI, Condition, Constant, Expression, Index, as_expression
+from .kinks import Absolute, Select
 from .monomials import Monomials
 from .operands import Axis, Ints, Key, Mask, Operand, Shape
+from .operations import Add, Apply, Divide, Multiply, Negate, Power
 from .operators import FUNCTION_RULES, RULES, Operators, operand
 
 Symbol: TypeAlias = Affine | Convex | Expression
@@ -193,7 +175,6 @@ def register(function: Function) -> None:
 for _function in tuple(FUNCTIONS.values()):
     register(_function)
 
-PI, DEGREE = Irrational("pi", 3.141592653589793), Irrational("pi / 180", 0.017453292519943295)
 _COMPOSED: dict[str, Callable[..., Any]] = {
     "hypot": lambda u, v: Apply(FUNCTIONS["sqrt"], RULES["square"](u) + RULES["square"](v), spelled_out=True),
     "deg2rad": lambda u: u * DEGREE,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import interval as iv
-from .elementary import EVERYWHERE, Function, decreasing, even, increasing, of_scipy, tangent, wave
+from .elementary import EVERYWHERE, Function, Notation, decreasing, even, increasing, of_scipy, tangent, wave
 from .elementary import FUNCTIONS as FUNCTIONS
 from .interval import Interval
 from .jets import Numbers, square
@@ -200,6 +200,7 @@ _TABLE = (
         ulps=4.0,
         checked=EVERYWHERE,
         zero=1.0,
+        notation=Notation("exp({})", "e^{{{}}}", True, False),
     ),
     Function(
         "exp2",
@@ -281,6 +282,7 @@ _TABLE = (
         image=(0.0, np.inf),
         ulps=1.0,  # IEEE: rounded correctly
         checked=(0.0, np.inf),
+        notation=Notation("√({})", r"\sqrt{{{}}}", False, True),
     ),
     Function(
         "erf",
@@ -326,6 +328,7 @@ _TABLE = (
         ulps=1.0,  # IEEE: rounded correctly
         checked=EVERYWHERE,
         pole=0.0,
+        exponent=-1.0,
     ),
     Function(  # sin(u) / u; np.sinc has a factor pi in it
         "sinc",
@@ -348,6 +351,7 @@ _TABLE = (
         image=(0.0, np.inf),
         ulps=1.0,  # IEEE: rounded correctly
         checked=EVERYWHERE,
+        exponent=2.0,
     ),
 )
 

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from ..errors import ModelError
 from ..validation import MOST_AXES, Array, shown
 from .affine import Affine, Term, Variable
+from .arrangements import Gather, Join
 from .decision_rule import DecisionRule, EntrySlice
 from .folds import Pieces, breaks_of, fold, is_affine, refuse_outside
-from .graph import Constant, Expression, Gather, Index, Join, as_expression
+from .graph import Constant, Expression, Index, as_expression
 from .operands import Ints
 from .printing import text
 from .spanned import Entry, spanned

@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..schema import Either, Schema, demand, missing
 from ..validation import numbers, shown
 from .elementary import EVERYWHERE, Function
-from .graph import Apply, Expression, as_expression
+from .graph import NUMBERS, PLACES, WORDS, Expression, Step, Word, as_expression
 from .interval import EPS, Array, Interval, up
 from .jets import Numbers
+from .operations import Apply
 from .operators import FUNCTION_RULES, Operators
 
 if TYPE_CHECKING:
@@ -108,6 +111,14 @@ class Spline(Function):
     def __reduce__(self) -> Any:
         p = self.pieces
         return made, (p.knots, p.origins, p.low, p.high, self.span)
+
+    @property
+    def word(self) -> str:
+        return "spline"
+
+    def file_data(self, spelled_out: bool) -> Step | None:
+        parts = {name: getattr(self.pieces, name).tolist() for name in _PIECES}
+        return {**parts, "span": None if self.span == EVERYWHERE else list(self.span)}
 
 
 def made(knots: Array, origins: Array, low: Array, high: Array, span: tuple[float, float] = EVERYWHERE) -> Spline:
@@ -228,5 +239,20 @@ def spline(f: PPoly | BSpline, u: Expression | ArrayLike) -> Any:
     return result
 
 
+def _read(step: Step, args: list[Expression], where: str) -> Expression:
+    knots, origins = step["knots"], step["origins"]
+    low, high = (step[end] for end in ("low", "high"))
+    span = EVERYWHERE if step["span"] is None else tuple(map(float, step["span"]))
+    same = {len(row) for row in (origins, *low, *high)} == {len(knots) + 1} and len(low) == len(high) > 0
+    demand(same, f"{where} has other pieces than its knots say.")
+    ordered = all(a < b for a, b in pairwise(knots)) and len(span) == 2 and span[0] < span[1]
+    within = all(a <= b for one, other in zip(low, high, strict=True) for a, b in zip(one, other, strict=True))
+    demand(ordered and within, f"{where} needs increasing knots, and coefficients between low and high.")
+    knots, origins, low, high = (np.array(part, dtype=float) for part in (knots, origins, low, high))
+    return Apply(made(knots, origins, low, high, (span[0], span[1])), args[0])
+
+
+_PIECES: dict[str, Schema] = {"knots": NUMBERS, "origins": NUMBERS, "low": [NUMBERS], "high": [NUMBERS]}
+WORDS["spline"] = Word(Apply, {"args": PLACES, **_PIECES, "span": Either(NUMBERS, missing)}, _read)
 FUNCTION_RULES[np.interp] = interp
 FUNCTION_RULES[spline] = spline

@@ -14,14 +14,16 @@ from ..domains import Domain, Finite, Product
 from ..domains.points import as_points
 from ..errors import ModelError
 from ..expressions.affine import Affine, Term, enclosed
+from ..expressions.arrangements import Gather, Join
 from ..expressions.enclosed import known
 from ..expressions.folds import spelled
-from ..expressions.graph import Expression, Gather, Index, Join
+from ..expressions.graph import Expression, Index
 from ..expressions.interval import Interval, reciprocal
 from ..expressions.parameter import parameters_in
 from ..expressions.parametric_region import moved_by
-from ..expressions.polynomials import Polynomial, Polynomials, neighbours
+from ..expressions.polynomials import Polynomials, neighbours
 from ..expressions.printing import text
+from ..expressions.ring import Polynomial
 from ..expressions.signs import GuardedCell
 from ..expressions.tape import Tape
 from ..expressions.undefined import coordinates, refuse_undefined

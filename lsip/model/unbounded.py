@@ -26,8 +26,8 @@ from ..expressions.affine import Affine, Constraint, Term, enclosed
 from ..expressions.graph import Expression, Index, as_expression
 from ..expressions.operands import Ints
 from ..expressions.parameter import Values
-from ..expressions.polynomials import Polynomial
 from ..expressions.printing import text
+from ..expressions.ring import Polynomial
 from ..expressions.sums import DoubleDouble
 from .identities import polynomials_of
 
