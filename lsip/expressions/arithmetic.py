@@ -29,7 +29,7 @@ from .graph import DEGREE, PI, Condition, Constant, Expression, Index, as_expres
 from .kinks import Absolute, Select
 from .monomials import Monomials
 from .operands import Axis, Ints, Key, Mask, Operand, Shape
-from .operations import Add, Apply, Divide, Multiply, Negate, Power
+from .operations import Add, Apply, Divide, Multiply, Negate, Pairwise, Power
 from .operators import FUNCTION_RULES, RULES, Operators, operand
 
 Symbol: TypeAlias = Affine | Convex | Expression
@@ -99,22 +99,24 @@ def _scalar(u: Expression) -> float | None:
     return float(u.value.ravel()[0]) if isinstance(u, Constant) and u.size == 1 else None
 
 
-@rule("add")
-def add(a: Expression, b: Expression) -> Expression:
-    shape = _common(a, b)
-    return Add(broadcast(a, shape), broadcast(b, shape), shape)
+def paired(kind: type[Pairwise]) -> Callable[[Expression, Expression], Expression]:
+    """How an operation on two arrays is made of operands that broadcast together."""
+
+    def build(a: Expression, b: Expression) -> Expression:
+        shape = _common(a, b)
+        return kind(broadcast(a, shape), broadcast(b, shape), shape)
+
+    return build
+
+
+add, multiply = rule("add")(paired(Add)), rule("multiply")(paired(Multiply))
+rule("arctan2")(paired(Angle))
 
 
 @rule("subtract")
 def subtract(a: Expression, b: Expression) -> Expression:
     _common(a, b)  # so that a mismatch is reported in the operands as they were written
     return add(a, Constant(-b.value) if isinstance(b, Constant) else Negate(b))
-
-
-@rule("multiply")
-def multiply(a: Expression, b: Expression) -> Expression:
-    shape = _common(a, b)
-    return Multiply(broadcast(a, shape), broadcast(b, shape), shape)
 
 
 @rule("divide", "true_divide")
@@ -226,12 +228,6 @@ def _refuse_undefined(name: str, other: str, *operands: Expression) -> None:
                     f"np.{name} passes over operands that are undefined, as ({u}) may be. Write np.{other}, or "
                     "np.where with the condition under which it is defined."
                 )
-
-
-@rule("arctan2")
-def arctan2(y: Expression, x: Expression) -> Expression:
-    shape = _common(y, x)
-    return Angle(broadcast(y, shape), broadcast(x, shape), shape)
 
 
 @rule("matmul")

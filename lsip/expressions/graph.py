@@ -185,6 +185,13 @@ class Expression(Operators["Expression", "Expression", "Condition"]):
         """Where element k comes from, if it is an element of an argument; None if it is made of some."""
         return None
 
+    def source(self, k: int) -> tuple[Expression, int]:
+        """The node that makes element k, and its place there: others only move it."""
+        node: Expression = self
+        while (found := node.moved(k)) is not None:
+            node, k = found
+        return node, min(k, node.size - 1)
+
     def typed(self, k: int, part: Part) -> Origin:
         """What stands for element k where nobody typed it: an operation, and its operands."""
         return (self.op or type(self).__name__, *(part(j, k) for j in range(len(self.args))))

@@ -39,11 +39,7 @@ class Element:
         return _typed([Element(node, k) for k in range(min(node.size, 7))], node.shape)
 
     def _held(self) -> tuple[Expression, int]:
-        """The node that makes it, and its place there: others only move it."""
-        node, k = self.node, self.place
-        while (source := node.moved(k)) is not None:
-            node, k = source
-        return node, min(k, node.size - 1)
+        return self.node.source(self.place)
 
     def _parts(self) -> list[Element]:
         """The elements that it is made of."""
