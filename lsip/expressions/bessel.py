@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import rule
-from .elementary import Function, of_scipy
+from .elementary import Function, by_order, of_scipy
 from .graph import WORDS, Expression, Step, Word
 from .interval import Array, Interval, down, up
 from .jets import Numbers
@@ -59,11 +59,7 @@ class Bessel(Function):
 
 BESSEL = Bessel(
     "j0",
-    j0,
-    lambda f, u: j0(u),
-    lambda u, f: j0(u, 1),
-    lambda u, f: j0(u, 2),
-    lambda u, f: j0(u, 3),
+    *by_order(j0),
     image=(-1.0, 1.0),
     ulps=1.0,  # unused: enclosures have the absolute error
     checked=CHECKED,

@@ -177,6 +177,17 @@ class Function:
         return found
 
 
+def by_order(kernel: Callable[..., Any]) -> tuple[Any, Any, Derivative, Derivative, Derivative]:
+    """Value, shape and derivatives of a function, all of which `kernel(u, order)` has, at points and over intervals."""
+    return (
+        kernel,
+        lambda f, u: kernel(u, 0),
+        lambda u, f: kernel(u, 1),
+        lambda u, f: kernel(u, 2),
+        lambda u, f: kernel(u, 3),
+    )
+
+
 def of_scipy(name: str) -> Callable[..., Array]:
     """A kernel of scipy.special, which is imported when one is first called: few models need any, and it takes long."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import interval as iv
-from .elementary import EVERYWHERE, Function, Notation, decreasing, even, increasing, of_scipy, tangent, wave
+from .elementary import EVERYWHERE, Function, Notation, by_order, decreasing, even, increasing, of_scipy, tangent, wave
 from .elementary import FUNCTIONS as FUNCTIONS
 from .interval import Interval
 from .jets import Numbers, square
@@ -332,11 +332,7 @@ _TABLE = (
     ),
     Function(  # sin(u) / u; np.sinc has a factor pi in it
         "sinc",
-        sinc,
-        lambda f, u: sinc(u),
-        lambda u, f: sinc(u, 1),
-        lambda u, f: sinc(u, 2),
-        lambda u, f: sinc(u, 3),
+        *by_order(sinc),
         image=(-0.22, 1.0),
         ulps=8.0,
         checked=CHECKED_ANGLES,
