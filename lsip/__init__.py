@@ -3,7 +3,6 @@
 Importing lsip costs next to nothing: a room is imported when the first of its names is used.
 """
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from .version import __version__ as __version__
@@ -13,6 +12,23 @@ if TYPE_CHECKING:
     from .public import __all__ as __all__
 
 
+_MODULES = ("ambiguity", "bases", "catalogue", "oracles", "plotting", "report")
+_ROOMS = {  # where the other names of `public.py` are, which imports all of them
+    "about": "info",
+    "ambiguity": "chance cvar scenario_count worst_expectation",
+    "domains": "Ball Box Budget Domain Ellipsoid Finite Intersection Interval Polytope Product Simplex Union",
+    "errors": "LSIPError MissingExtraError ModelError NotAffineError NotConvexError OutOfTime ProofError RoundingError "
+    "UsageError",
+    "expressions": "Constraint Convex DecisionRule Expression Index Parameter Region Rule Variable norm1 norm_inf psd "
+    "spline",
+    "integrals": "expectation integral",
+    "model": "Family Problem Program Status WorstViolation forall maximize minimize",
+    "solution": "ActivePoint Effort Iterate Solution load",
+    "solver": "Counterpart Decomposition Exchange Extreme Tuning decompose exchange",
+    "solver.linsip": "linsip",
+}
+
+
 def __getattr__(name: str) -> Any:
     """A public name, on first use, from its own room; from then on it is here."""
     from importlib import import_module
@@ -20,28 +36,13 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         globals()[name] = import_module("lsip.public").__all__
     elif not name.startswith("_"):
-        room, attribute = _homes().get(name, ("", None))
-        if room:
-            found = import_module(room, __name__)
-            globals()[name] = found if attribute is None else getattr(found, attribute)
+        if name in _MODULES:
+            globals()[name] = import_module(f".{name}", __name__)
+        for room in (room for room, names in _ROOMS.items() if name in names.split()):
+            globals()[name] = getattr(import_module(f".{room}", __name__), name)
     if name in globals():
         return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-@cache
-def _homes() -> dict[str, tuple[str, str | None]]:
-    """The room of every public name, and what it is called there, as the imports of `public.py` say."""
-    import ast
-    from pathlib import Path
-
-    homes: dict[str, tuple[str, str | None]] = {}
-    for node in ast.parse(Path(__file__).with_name("public.py").read_bytes()).body:
-        if isinstance(node, ast.ImportFrom):
-            for name in node.names:
-                home = (f".{name.name}", None) if node.module is None else (f".{node.module}", name.name)
-                homes[name.asname or name.name] = home
-    return homes
 
 
 def __dir__() -> list[str]:

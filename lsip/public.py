@@ -1,4 +1,4 @@
-"""What users of lsip use, by name: `lsip` gives these names, and reads here in which of its rooms each of them is."""
+"""What users of lsip use, by name: `lsip` gives these names, each from its own room when it is first used."""
 
 from . import ambiguity, bases, catalogue, oracles, plotting, report  # noqa: F401  (each registers how it shows a solution)
 from .about import info

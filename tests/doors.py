@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import lsip
-from lsip.expressions import graph
+from lsip.expressions import arrangements, graph, kinks, operations
 from lsip.expressions.monomials import Monomials
 from lsip.model.families import DeclaredFamily
 from lsip.model.program import Program
@@ -44,31 +44,31 @@ class Vectors:
                 return node.value.ravel()
             case graph.Index():
                 return self.indices[node].reshape(-1)
-            case graph.Apply():
+            case operations.Apply():
                 return getattr(np, node.function.name)(*args)
-            case graph.Power():
+            case operations.Power():
                 return args[0] ** node.exponents.ravel()
             case Monomials():
                 return np.prod(args[0] ** node.exponents, axis=-1)
-            case graph.Add():
+            case operations.Add():
                 return args[0] + args[1]
-            case graph.Multiply():
+            case operations.Multiply():
                 return args[0] * args[1]
-            case graph.Divide():
+            case operations.Divide():
                 return args[0] / args[1]
-            case graph.Negate():
+            case operations.Negate():
                 return -args[0]
-            case graph.Gather():
+            case arrangements.Gather():
                 return args[0][node.index]
-            case graph.Join():
+            case arrangements.Join():
                 return np.concatenate(args)
-            case graph.Sum():
+            case arrangements.Sum():
                 return args[0].reshape(-1, node.k).sum(axis=-1)
-            case graph.Linear():
+            case arrangements.Linear():
                 return node.matrix @ args[0]
-            case graph.Absolute():
+            case kinks.Absolute():
                 return abs(args[0])
-            case graph.Select() if node.continuous:
+            case kinks.Select() if node.continuous:
                 return np.maximum(args[1], args[2])
         raise NotThroughThisDoor(f"{type(node).__name__} has no translation")
 
@@ -137,36 +137,36 @@ class Elements:
                 return float(node.value.ravel()[i])
             case graph.Index():
                 return self.coordinates[node][i]
-            case graph.Apply():
+            case operations.Apply():
                 return _pyomo_function(node.function.name, self(node.args[0], i))
-            case graph.Power():
+            case operations.Power():
                 k = float(node.exponents.ravel()[0 if node.exponents.size == 1 else i])
                 return self(node.args[0], i) ** (int(k) if k.is_integer() else k)
             case Monomials():
                 powers = [(self(node.args[0], j), int(k)) for j, k in enumerate(node.exponents[i]) if k]
                 return prod([u if k == 1 else u**k for u, k in powers], start=1.0)
-            case graph.Add():
+            case operations.Add():
                 return self(node.args[0], i) + self(node.args[1], i)
-            case graph.Multiply():
+            case operations.Multiply():
                 return self(node.args[0], i) * self(node.args[1], i)
-            case graph.Divide():
+            case operations.Divide():
                 return self(node.args[0], i) / self(node.args[1], i)
-            case graph.Negate():
+            case operations.Negate():
                 return -self(node.args[0], i)
-            case graph.Gather():
+            case arrangements.Gather():
                 return self(node.args[0], int(node.index[i]))
-            case graph.Join():
+            case arrangements.Join():
                 part = int(np.searchsorted(np.cumsum(node.sizes), i, side="right"))
                 return self(node.args[part], i - sum(node.sizes[:part]))
-            case graph.Sum():
+            case arrangements.Sum():
                 return sum(self(node.args[0], i * node.k + j) for j in range(node.k))
-            case graph.Linear():
+            case arrangements.Linear():
                 row = node.matrix[[i]]
                 row = np.asarray(row.toarray() if hasattr(row, "toarray") else row).ravel()
                 return sum(float(row[j]) * self(node.args[0], int(j)) for j in np.flatnonzero(row))
-            case graph.Absolute():
+            case kinks.Absolute():
                 return abs(self(node.args[0], i))
-            case graph.Select() if node.continuous:
+            case kinks.Select() if node.continuous:
                 return _larger(self(node.args[1], i), self(node.args[2], i))
         raise NotThroughThisDoor(f"{type(node).__name__} has no translation")
 
@@ -229,7 +229,7 @@ def refused_by_pyomo(program: Program) -> str | None:
                 if id(node) not in seen:
                     seen.add(id(node))
                     waiting.extend(node.args)
-                    if isinstance(node, graph.Apply):
+                    if isinstance(node, operations.Apply):
                         _pyomo_name(node.function.name)
     except NotThroughThisDoor as reason:
         return str(reason)

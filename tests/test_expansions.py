@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import lsip.oracles.branch_and_bound as search
 from benchmarks.harness.models import MODELS
 from lsip import Ball, Box, Domain, Index, Problem, Status, Variable, forall, maximize, minimize
-from lsip.expressions.polynomials import Polynomial
+from lsip.expressions.ring import Polynomial
 from lsip.model.program import Program
 from lsip.oracles import BranchAndBound, polynomial_cover
 from lsip.oracles.expansions import Expanded, Expansion

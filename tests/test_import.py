@@ -26,6 +26,14 @@ def test_a_room_is_imported_when_the_first_of_its_names_is_used():
     ]
 
 
+def test_every_public_name_is_found_where_the_package_looks_for_it():
+    from lsip import public
+
+    assert all(getattr(lsip, name) is getattr(public, name) for name in public.__all__)
+    known = {*lsip._MODULES, *(name for names in lsip._ROOMS.values() for name in names.split())}
+    assert known - {"plotting", "report"} == set(public.__all__)
+
+
 def test_a_file_of_the_package_does_not_hide_a_name():
     assert python("import lsip.cli, lsip.about\nprint(lsip.info().lsip)") == lsip.__version__
 

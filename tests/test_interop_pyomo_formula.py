@@ -12,8 +12,10 @@ from pyomo.core.expr.template_expr import IndexTemplate  # noqa: E402
 from pyomo.dae import ContinuousSet  # noqa: E402
 
 import lsip  # noqa: E402
-from lsip.expressions.graph import Join, Pass, Select, as_expression  # noqa: E402
+from lsip.expressions.arrangements import Join  # noqa: E402
+from lsip.expressions.graph import Pass, as_expression  # noqa: E402
 from lsip.expressions.interval import Interval  # noqa: E402
+from lsip.expressions.kinks import Select  # noqa: E402
 from lsip.expressions.tape import Tape  # noqa: E402
 from lsip.interop.pyomo.basis import Basis  # noqa: E402
 from lsip.interop.pyomo.formula import FUNCTIONS, AffineRow, Reader, Untraceable  # noqa: E402

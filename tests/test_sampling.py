@@ -10,7 +10,8 @@ from scipy import sparse
 
 import lsip
 from lsip import catalogue
-from lsip.expressions.graph import Linear, Multiply
+from lsip.expressions.arrangements import Linear
+from lsip.expressions.operations import Multiply
 from lsip.expressions.tape import Tape
 from lsip.model.families import FamilyViolation
 from lsip.oracles import BranchAndBound

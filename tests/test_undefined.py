@@ -13,7 +13,8 @@ from scipy.special import erfc, expit
 import lsip
 from lsip.errors import ModelError
 from lsip.expressions.defined import MAYBE, NEVER, SURE, WILD, either, worst
-from lsip.expressions.graph import Select, as_expression
+from lsip.expressions.graph import as_expression
+from lsip.expressions.kinks import Select
 from lsip.expressions.tape import Tape
 
 from .graphs import disagreements

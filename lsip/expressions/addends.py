@@ -13,8 +13,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ..deadline import EFFORT
-from .graph import Add, Constant, Expression, Gather, Join, Negate, Sum
+from .arrangements import Gather, Join, Sum
+from .graph import Constant, Expression, in_order
 from .operands import Ints
+from .operations import Add, Negate
 from .sums import Array, DoubleDouble, Scattered
 
 Summed: TypeAlias = Add | Negate | Gather | Sum | Join
@@ -57,22 +59,9 @@ def numbers_in(e: Expression) -> tuple[list[Scattered], bool]:
 
 
 def _in_order(e: Expression) -> list[Expression]:
-    """The sums in `e`, and the numbers in them, each once and after its parts; without recursion."""
-    order: list[Expression] = []
-    seen: set[int] = set()
-    stack = [(e, False)]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            order.append(node)
-        elif id(node) not in seen:
-            seen.add(id(node))
-            if isinstance(node, Summed):
-                stack.append((node, True))
-                stack.extend((part, False) for part in node.args)
-            elif isinstance(node, Constant) and not node.rounded:
-                order.append(node)
-    return order
+    """The sums in `e`, and the numbers in them, each once and after its parts."""
+    found = in_order(e, lambda node: node.args[::-1] if isinstance(node, Summed) else ())
+    return [n for n in found if isinstance(n, Summed) or (isinstance(n, Constant) and not n.rounded)]
 
 
 def _merged(parts: list[Addends], size: int) -> Addends:
@@ -115,20 +104,13 @@ def _parts(e: Join, mine: Addends) -> Iterator[tuple[Expression, Addends]]:
 
 
 def without_numbers(e: Expression) -> Expression | None:
-    """What is left of `e` without the numbers that `numbers_in` finds; None if that is nothing. Without recursion."""
+    """What is left of `e` without the numbers that `numbers_in` finds; None if that is nothing."""
     left: dict[int, Expression | None] = {}
-    stack: list[tuple[Expression, bool]] = [(e, False)]
-    while stack:
-        node, ready = stack.pop()
-        if id(node) in left:
-            continue
-        if not isinstance(node, Summed):
-            left[id(node)] = None if isinstance(node, Constant) and not node.rounded else node
-        elif ready:
+    for node in in_order(e, lambda node: node.args if isinstance(node, Summed) else ()):
+        if isinstance(node, Summed):
             left[id(node)] = _without(node, [left[id(part)] for part in node.args])
         else:
-            stack.append((node, True))
-            stack.extend((part, False) for part in node.args)
+            left[id(node)] = None if isinstance(node, Constant) and not node.rounded else node
     return left[id(e)]
 
 
@@ -142,14 +124,7 @@ def _without(e: Expression, kept: list[Expression | None]) -> Expression | None:
         parts = [rest for rest in kept if rest is not None]
         return _spread(parts[0], e) if len(parts) == 1 else Add(parts[0], parts[1], e.shape)
     parts = [Constant(np.zeros(p.size)) if rest is None else rest for p, rest in zip(e.args, kept, strict=True)]
-    if isinstance(e, Join):
-        return Join(tuple(parts))
-    if isinstance(e, Negate):
-        return Negate(parts[0])
-    if isinstance(e, Sum):
-        return Sum(parts[0], e.k)
-    assert isinstance(e, Gather)
-    return Gather(parts[0], e.index.reshape(e.shape))
+    return e.with_args(*parts)
 
 
 def _spread(part: Expression, e: Expression) -> Expression:

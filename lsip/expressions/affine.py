@@ -24,10 +24,12 @@ from ..html import card, table
 from ..legible import legibly, printable
 from ..validation import Array, Data, is_sparse, kept, numbers, shape_of, shown, title
 from .addends import numbers_in, without_numbers
+from .arrangements import Gather, Join, Linear, Sum, full
 from .enclosed import Enclosed
-from .graph import Add, Condition, Constant, Expression, Gather, Index, Join, Linear, Sum, as_expression, full
+from .graph import Condition, Constant, Expression, Index, as_expression
 from .interval import NORMAL
 from .operands import Ints
+from .operations import Add
 from .operators import RULES, Operators, Statement, operand
 from .parameter import Parameter, parameters_in
 from .printing import Item, latex, text
@@ -93,12 +95,11 @@ class Term:
         return replace(self, coefficient=Constant(numbers.value), rest=numbers.rest)
 
 
+Parts: TypeAlias = tuple[tuple["Term", ...], Expression | None, tuple[Scattered, ...]]  # terms, varying, constants
+
+
 class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
     """An array that is affine in the variables, with index expressions as coefficients."""
-
-    terms: tuple[Term, ...]
-    varying: Expression | None
-    constants: tuple[Scattered, ...]
 
     def __init__(
         self,
@@ -106,43 +107,49 @@ class Affine(Operators["Affine | Expression", "Affine", "Constraint"]):
         terms: tuple[Term, ...],
         offset: Expression | None = None,
         constants: tuple[Scattered, ...] = (),
+        addends: tuple[Affine, ...] = (),
     ) -> None:
-        self.shape = shape
-        self.terms = terms
-        self.varying = None
-        if isinstance(offset, Constant) and not offset.rounded:
-            constants = (*constants, Scattered.of(np.broadcast_to(offset.value, shape)))
-        elif offset is not None:
-            self.varying = full(offset, shape)
-        self.constants = tuple(c for c in constants if c.rows.size)
-        self.origin: tuple[Any, ...] = ()
+        """An array of terms, an offset and constants; or the sum of `addends`, all of which have this shape.
 
-    @staticmethod
-    def adding(shape: tuple[int, ...], a: Affine, b: Affine) -> Affine:
-        """a + b, both of that shape. Nothing is added up before it is asked for, so that a loop of sums is one sum."""
-        total: Affine = object.__new__(Affine)
-        total.__dict__.update(shape=shape, _pair=(a, b))
-        return total
+        Those are not added up before the sum is asked for its parts, so that a loop of sums is one sum.
+        """
+        self.shape, self._addends = shape, addends
+        if isinstance(offset, Constant) and not offset.rounded:
+            constants, offset = (*constants, Scattered.of(np.broadcast_to(offset.value, shape))), None
+        varying = None if offset is None else full(offset, shape)
+        parts = terms, varying, tuple(c for c in constants if c.rows.size)
+        self._known: Parts | None = None if addends else parts
+        self.origin: tuple[Any, ...] = ()
 
     if TYPE_CHECKING:
 
         def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[AffineElement]: ...
 
-    else:  # to the type checker, it would seem to have whatever attribute is asked for
+    @property
+    def _parts(self) -> Parts:
+        if self._known is None:
+            parts = _addends(self)
+            varying = [p.varying for p in parts if p.varying is not None]
+            terms, constants = _united(t for p in parts for t in p.terms), tuple(c for p in parts for c in p.constants)
+            object.__setattr__(self, "_known", (terms, _added(varying, self.shape) if varying else None, constants))
+            object.__setattr__(self, "_addends", ())  # they have served, and are not kept
+        known: Parts = self._known  # type: ignore[assignment]
+        return known
 
-        def __getattr__(self, name: str) -> Any:
-            if name not in ("terms", "varying", "constants") or "_pair" not in self.__dict__:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            self._add_up()
-            return self.__dict__[name]
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The variables in it, with what is in front of them."""
+        return self._parts[0]
 
-    def _add_up(self) -> None:
-        parts = _addends(self)
-        varying = [p.varying for p in parts if p.varying is not None]
-        terms, constants = _united(t for p in parts for t in p.terms), tuple(c for p in parts for c in p.constants)
-        total = _added(varying, self.shape) if varying else None
-        self.__dict__.update(terms=terms, varying=total, constants=constants)
-        del self.__dict__["_pair"]
+    @property
+    def varying(self) -> Expression | None:
+        """What depends on an index or a parameter, and on no variable."""
+        return self._parts[1]
+
+    @property
+    def constants(self) -> tuple[Scattered, ...]:
+        """The numbers."""
+        return self._parts[2]
 
     @cached_property
     def width(self) -> int:
@@ -372,7 +379,7 @@ class Variable(Affine, Generic[Value]):
         self.origin = ("name", self.name)
 
     def __getstate__(self) -> dict[str, Any]:
-        derived = {"terms", "varying", "constants", "origin", "offset", "parameters"}
+        derived = {"_known", "_addends", "origin", "offset", "parameters"}
         return {name: value for name, value in vars(self).items() if name not in derived}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -626,7 +633,7 @@ def _add(left: Read, right: Read) -> Affine:
         shape = np.broadcast_shapes(a.shape, b.shape)
     except (ValueError, RuntimeError):  # NumPy knows up to 32 axes here
         raise ModelError(f"Cannot add {a} of shape {a.shape} and {b} of shape {b.shape}.") from None
-    return Affine.adding(shape, a.broadcast(shape), b.broadcast(shape))
+    return Affine(shape, (), addends=(a.broadcast(shape), b.broadcast(shape)))
 
 
 def _addends(total: Affine) -> list[Affine]:
@@ -634,10 +641,11 @@ def _addends(total: Affine) -> list[Affine]:
     found, stack = [], [total]
     while stack:
         part = stack.pop()
-        if (pair := part.__dict__.get("_pair")) is None:
-            found.append(part)
+        addends = part._addends  # before it is asked whether another thread has added them up
+        if part._known is None:
+            stack.extend(reversed(addends))
         else:
-            stack.extend(reversed(pair))
+            found.append(part)
     return found
 
 

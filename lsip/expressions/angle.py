@@ -13,19 +13,21 @@ import numpy as np
 from . import jets
 from .defined import SURE, WILD, Doubt, worst
 from .functions import FUNCTIONS, HALF_PI_ABOVE, PI_ABOVE
-from .graph import Expression, Pass, choose
+from .graph import Part, Pass
 from .interval import Array, Interval, magnitudes, widened
 from .jets import Jet, Numbers
-from .operands import Mask, Shape
+from .kinks import choose
+from .operands import Mask
+from .operations import Pairwise
+from .printing import Origin
 
 ANGLE_ULPS = 4.0  # what np.arctan2 may be off by, for all arguments; measured below 1, NumPy's kernels admit 4
 
 
-class Angle(Expression):
-    """The angle of (x, y), in (-pi, pi], element by element."""
+class Angle(Pairwise):
+    """The angle of (x, y), in (-pi, pi], element by element: y is its first argument."""
 
-    def __init__(self, y: Expression, x: Expression, shape: Shape) -> None:
-        self.args, self.shape = (y, x), shape
+    op = "angle"
 
     def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         known: list[Jet[Any]] = args  # arrays at points, intervals over boxes
@@ -56,6 +58,9 @@ class Angle(Expression):
     @property
     def partial(self) -> bool:
         return True
+
+    def typed(self, k: int, part: Part) -> Origin:
+        return ("arctan2", part(0, k), part(1, k))
 
     def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
         """On the cut and at the origin NumPy has the sign of a zero decide, which reals have not."""

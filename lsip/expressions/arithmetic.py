@@ -19,35 +19,17 @@ from ..errors import ModelError, NotConvexError
 from ..validation import Array, axes, is_sparse, mask, matrix, shown
 from .affine import Affine, Constraint, Read, compare, linear_rule, pairing, refuse
 from .angle import Angle
+from .arrangements import Gather, Join, Linear, Sum, broadcast, full
 from .convex import CURVES, Convex, convex_rule, euclidean, joined, largest, refuse_nested
 from .convex import negative as negated
 from .convex_rows import compare_convex
 from .elementary import Function
 from .functions import FUNCTIONS
-from .graph import (
-    Absolute,
-    Add,
-    Apply,
-    Condition,
-    Constant,
-    Divide,
-    Expression,
-    Gather,
-    Index,
-    Irrational,
-    Join,
-    Linear,
-    Multiply,
-    Negate,
-    Power,
-    Select,
-    Sum,
-    as_expression,
-    broadcast,
-    full,
-)
+from .graph import DEGREE, PI, Condition, Constant, Expression, Index, as_expression
+from .kinks import Absolute, Select
 from .monomials import Monomials
 from .operands import Axis, Ints, Key, Mask, Operand, Shape
+from .operations import Add, Apply, Divide, Multiply, Negate, Pairwise, Power
 from .operators import FUNCTION_RULES, RULES, Operators, operand
 
 Symbol: TypeAlias = Affine | Convex | Expression
@@ -117,22 +99,24 @@ def _scalar(u: Expression) -> float | None:
     return float(u.value.ravel()[0]) if isinstance(u, Constant) and u.size == 1 else None
 
 
-@rule("add")
-def add(a: Expression, b: Expression) -> Expression:
-    shape = _common(a, b)
-    return Add(broadcast(a, shape), broadcast(b, shape), shape)
+def paired(kind: type[Pairwise]) -> Callable[[Expression, Expression], Expression]:
+    """How an operation on two arrays is made of operands that broadcast together."""
+
+    def build(a: Expression, b: Expression) -> Expression:
+        shape = _common(a, b)
+        return kind(broadcast(a, shape), broadcast(b, shape), shape)
+
+    return build
+
+
+add, multiply = rule("add")(paired(Add)), rule("multiply")(paired(Multiply))
+rule("arctan2")(paired(Angle))
 
 
 @rule("subtract")
 def subtract(a: Expression, b: Expression) -> Expression:
     _common(a, b)  # so that a mismatch is reported in the operands as they were written
     return add(a, Constant(-b.value) if isinstance(b, Constant) else Negate(b))
-
-
-@rule("multiply")
-def multiply(a: Expression, b: Expression) -> Expression:
-    shape = _common(a, b)
-    return Multiply(broadcast(a, shape), broadcast(b, shape), shape)
 
 
 @rule("divide", "true_divide")
@@ -193,7 +177,6 @@ def register(function: Function) -> None:
 for _function in tuple(FUNCTIONS.values()):
     register(_function)
 
-PI, DEGREE = Irrational("pi", 3.141592653589793), Irrational("pi / 180", 0.017453292519943295)
 _COMPOSED: dict[str, Callable[..., Any]] = {
     "hypot": lambda u, v: Apply(FUNCTIONS["sqrt"], RULES["square"](u) + RULES["square"](v), spelled_out=True),
     "deg2rad": lambda u: u * DEGREE,
@@ -245,12 +228,6 @@ def _refuse_undefined(name: str, other: str, *operands: Expression) -> None:
                     f"np.{name} passes over operands that are undefined, as ({u}) may be. Write np.{other}, or "
                     "np.where with the condition under which it is defined."
                 )
-
-
-@rule("arctan2")
-def arctan2(y: Expression, x: Expression) -> Expression:
-    shape = _common(y, x)
-    return Angle(broadcast(y, shape), broadcast(x, shape), shape)
 
 
 @rule("matmul")

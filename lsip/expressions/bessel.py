@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import rule
-from .elementary import Function, of_scipy
-from .graph import Apply, Expression
+from .elementary import Function, by_order, of_scipy
+from .graph import WORDS, Expression, Step, Word
 from .interval import Array, Interval, down, up
 from .jets import Numbers
+from .operations import Apply
 
 # SciPy's kernels were compared with multiprecision arithmetic for these arguments; beyond, an enclosure is [-1, 1]. The
 # absolute error of J₀ and of its derivatives that was measured is 1.3e-15.
@@ -47,19 +48,18 @@ def j0(u: Numbers, order: int = 0) -> Any:
 
 
 class Bessel(Function):
-    """A function of one name, which is all that a file needs."""
+    """A function of one name, which is all that a file needs; its error is no number of units."""
 
     def __reduce__(self) -> Any:
         return _the_one, ()
 
+    def file_data(self, spelled_out: bool) -> Step | None:
+        return {"spelled_out": spelled_out}
+
 
 BESSEL = Bessel(
     "j0",
-    j0,
-    lambda f, u: j0(u),
-    lambda u, f: j0(u, 1),
-    lambda u, f: j0(u, 2),
-    lambda u, f: j0(u, 3),
+    *by_order(j0),
     image=(-1.0, 1.0),
     ulps=1.0,  # unused: enclosures have the absolute error
     checked=CHECKED,
@@ -73,3 +73,10 @@ def _the_one() -> Bessel:
 @rule("j0")
 def _apply(u: Expression) -> Expression:
     return Apply(BESSEL, u)
+
+
+def _read(step: Step, args: list[Expression], where: str) -> Expression:
+    return Apply(BESSEL, args[0], step["spelled_out"])
+
+
+WORDS[BESSEL.word] = Word(Apply, Apply.schema, _read)

@@ -58,6 +58,9 @@ class ChebyshevSums(Expression):
         # Beside rounding, |x| may exceed 1 by 16 EPS: exp(z) <= 1 + 2 z for z <= 1.
         self.ends = _ends(degree) * (1.0 + 32.0 * (degree + 1) ** 2 * EPS)
 
+    def with_args(self, *args: Expression) -> Expression:
+        return ChebyshevSums(args[0], self.rows, self.centre, self.radius)
+
     def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         u = args[0]
         order = 0 if u.gradient is None else run.order

@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from ..kernel.native import FIELDS, FUNCTIONS, MOST_DIMENSIONS, OPS, NativeTape
-from .graph import (
-    Absolute,
-    Add,
-    Apply,
-    Divide,
-    Expression,
-    Gather,
-    Index,
-    Join,
-    Linear,
-    Multiply,
-    Negate,
-    Power,
-    Select,
-    Sum,
-)
 from .interval import Array, Interval
-from .monomials import Monomials
 
-SIMPLE: dict[type, str] = {Add: "add", Multiply: "multiply", Divide: "divide", Negate: "negate", Join: "join"}
 MOST_FACTORS = 1024.0  # up to which powers are products, and their factors exact
 EIGHTHS = 8.0  # exponents are multiples of 1 / 8, so that k (k - 1) (k - 2) is exact
 
@@ -41,14 +22,17 @@ class UnknownNodeError(Exception):
 
 @dataclass
 class Assembler:
-    """Instructions, and the numbers that they refer to."""
+    """Instructions, and the numbers that they refer to; the coordinates of each index begin at its offset."""
 
+    offsets: Mapping[Any, int]
     rows: list[list[int]] = field(default_factory=list)
     whole: list[int] = field(default_factory=list)
     real: list[float] = field(default_factory=list)
 
     def put(self, op: str, size: int, depth: int, args: tuple[int, ...] = (), **others: int) -> int:
         """One instruction; its place."""
+        if op not in OPS:
+            raise UnknownNodeError
         places = {"op": OPS.index(op), "size": size, "depth": depth, "arguments": len(args), "args": len(self.whole)}
         self.whole.extend(args)
         self.rows.append([(places | others).get(name, 0) for name in FIELDS])
@@ -63,46 +47,32 @@ class Assembler:
         self.real.extend(each.tolist())
         return self.put("constant", len(each) // 3, 0, numbers=start)
 
-    def node(self, node: Expression, args: tuple[int, ...], offsets: dict[Index, int], kinks: dict[int, slice]) -> int:
-        """A node that depends on the index."""
-        depths = [self.depth(a) for a in args]
-        deepest, data, numbers = max(depths, default=0), len(self.whole), len(self.real)
-        if isinstance(node, Index):
-            return self.put("index", node.size, 1, offset=offsets[node])
-        if isinstance(node, Multiply):
-            both = min(depths) > 0
-            return self.put("multiply", node.size, min(3, sum(depths)) if both else deepest, args)
-        if type(node) in SIMPLE:
-            return self.put(SIMPLE[type(node)], node.size, deepest, args)
-        if isinstance(node, Gather):
-            self.whole.extend(node.index.tolist())
-            return self.put("gather", node.size, deepest, args, data=data)
-        if isinstance(node, Sum):
-            return self.put("sum", node.size, deepest, args, width=node.k)
-        if isinstance(node, Linear):
-            matrix = sparse.csr_array(node.matrix)
-            self.whole.extend(matrix.indptr.tolist())
-            self.whole.extend(matrix.indices.tolist())
-            self.real.extend(matrix.data.tolist())
-            return self.put("linear", node.size, deepest, args, data=data, numbers=numbers)
-        if isinstance(node, Power):
-            exponents = np.broadcast_to(node.exponents.ravel(), node.size)
-            if (exponents * EIGHTHS != np.round(exponents * EIGHTHS)).any() or np.abs(exponents).max() > MOST_FACTORS:
-                raise UnknownNodeError
-            self.real.extend(exponents.tolist())
-            return self.put("power", node.size, 3 if deepest else 0, args, numbers=numbers)
-        if isinstance(node, Apply) and node.function.name in FUNCTIONS:
-            depth = 3 if deepest and node.function.name != "square" else min(3, 2 * deepest)
-            return self.put("apply", node.size, depth, args, function=FUNCTIONS.index(node.function.name))
-        if isinstance(node, Absolute):
-            return self.put("absolute", node.size, 3 if deepest else 0, args, kink=kinks[id(node)].start)
-        if isinstance(node, Select) and node.continuous:
-            return self.put("maximum", node.size, 3, args, kink=kinks[id(node)].start)
-        if isinstance(node, Monomials):
-            self.whole.extend(node.exponents.ravel().tolist())
-            start, width, degree = offsets[node.args[0]], node.exponents.shape[1], int(node.exponents.max(initial=0))
-            return self.put("monomials", node.size, 3, (), data=data, offset=start, width=width, degree=degree)
-        raise UnknownNodeError
+    def deepest(self, args: tuple[int, ...]) -> int:
+        return max(map(self.depth, args), default=0)
+
+    def listed(self, values: NDArray[Any]) -> int:
+        """Whole numbers beside an instruction; where they begin."""
+        self.whole.extend(values.ravel().tolist())
+        return len(self.whole) - values.size
+
+    def numbers(self, values: Array) -> int:
+        """The same for doubles."""
+        self.real.extend(values.ravel().tolist())
+        return len(self.real) - values.size
+
+    def apply(self, name: str, size: int, args: tuple[int, ...], straight: bool) -> int:
+        """A function by its name; one whose third derivative vanishes doubles the depth at most."""
+        if name not in FUNCTIONS:
+            raise UnknownNodeError
+        deepest = self.deepest(args)
+        depth = min(3, 2 * deepest) if straight or not deepest else 3
+        return self.put("apply", size, depth, args, function=FUNCTIONS.index(name))
+
+    def power(self, size: int, args: tuple[int, ...], exponents: Array) -> int:
+        """Powers with these exponents."""
+        if (exponents * EIGHTHS != np.round(exponents * EIGHTHS)).any() or np.abs(exponents).max() > MOST_FACTORS:
+            raise UnknownNodeError
+        return self.put("power", size, 3 if self.deepest(args) else 0, args, numbers=self.numbers(exponents))
 
 
 def _numbers(box: Interval, value: Array) -> Array:
@@ -140,7 +110,7 @@ def assemble(tape: Any, enclosures: list[Any], constants: list[Any]) -> Instruct
     """The tape as the kernel evaluates it, given what does not vary, over boxes and at points; None if it cannot."""
     if tape.jumps or not 0 < tape.dim <= MOST_DIMENSIONS:
         return None
-    made, place, known = Assembler(), dict[int, int](), dict[int, int]()
+    made, place, known = Assembler(tape.offsets), dict[int, int](), dict[int, int]()
 
     def at(i: int) -> int:
         if i not in place:  # a constant, as it is first needed
@@ -151,8 +121,8 @@ def assemble(tape: Any, enclosures: list[Any], constants: list[Any]) -> Instruct
     try:
         for i, _, args, _ in tape.steps:
             node = tape.nodes[i]
-            inputs = () if isinstance(node, Monomials) else tuple(at(a) for a in args)
-            place[i] = made.node(node, inputs, tape.offsets, tape.kinks)
+            kink = tape.kinks[id(node)].start if node.kinked else 0
+            place[i] = node.assemble(made, tuple(at(a) for a in args), kink)
         output = at(tape.output)
         kinked = [at(a) for a in tape.kink_arguments]
     except UnknownNodeError:

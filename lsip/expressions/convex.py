@@ -17,8 +17,9 @@ from ..errors import ModelError, NotConvexError
 from ..legible import legibly
 from ..validation import Array, Sparse, is_sparse
 from .affine import Affine, Constraint, Read, linear_rule
+from .arrangements import Gather
 from .directions import Directions, Euclidean, Largest, Magnitude, add_at
-from .graph import Constant, Expression, Gather, Index, as_expression
+from .graph import Constant, Expression, Index, as_expression
 from .operands import Ints
 from .operators import Operators
 from .parameter import Parameter

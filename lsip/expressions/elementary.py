@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,15 @@ Span = tuple[float, float]
 
 EVERYWHERE: Span = (-np.inf, np.inf)
 UNDECLARED: Span = (np.nan, np.nan)
+
+
+class Notation(NamedTuple):
+    """How a function of one argument is printed: braces are where that stands, and `tight` says it needs no others."""
+
+    text: str
+    latex: str
+    text_tight: bool
+    latex_tight: bool
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,10 @@ class Function:
         Its value at 0, where that is a float: so sin(0 t) vanishes exactly, and its column with it. Otherwise nan.
     pole
         An argument, such as 0 for 1 / u, at which the sign of a zero decides between inf and -inf; nan without one.
+    exponent
+        Of the power that it is: 2 for the square, -1 for the reciprocal; nan if it is none.
+    notation
+        How it is printed, where that is not its name and the argument in parentheses.
     """
 
     name: str
@@ -71,6 +84,8 @@ class Function:
     checked: Span = UNDECLARED
     zero: float = np.nan
     pole: float = np.nan
+    exponent: float = np.nan
+    notation: Notation | None = None
 
     def __post_init__(self) -> None:
         if not (0 < self.ulps < np.inf and self.checked[0] < self.checked[1]):
@@ -83,6 +98,15 @@ class Function:
 
     def __reduce__(self) -> tuple[Callable[[str], Function], tuple[str]]:
         return _known, (self.name,)
+
+    @property
+    def word(self) -> str:
+        """What a file calls it."""
+        return self.name
+
+    def file_data(self, spelled_out: bool) -> dict[str, Any] | None:
+        """What a file holds of it; None if it is not part of the language, whose functions are known by name."""
+        return {"spelled_out": spelled_out} if FUNCTIONS.get(self.name) is self else None
 
     @overload
     def __call__(self, u: Interval) -> Interval: ...
@@ -151,6 +175,17 @@ class Function:
         if not np.isnan(self.pole):
             found[(u.lo <= self.pole) & (u.hi >= self.pole)] = WILD
         return found
+
+
+def by_order(kernel: Callable[..., Any]) -> tuple[Any, Any, Derivative, Derivative, Derivative]:
+    """Value, shape and derivatives of a function, all of which `kernel(u, order)` has, at points and over intervals."""
+    return (
+        kernel,
+        lambda f, u: kernel(u, 0),
+        lambda u, f: kernel(u, 1),
+        lambda u, f: kernel(u, 2),
+        lambda u, f: kernel(u, 3),
+    )
 
 
 def of_scipy(name: str) -> Callable[..., Array]:

@@ -7,24 +7,17 @@ negative u. Beyond, u f⁽ⁿ⁾ + n f⁽ⁿ⁻¹⁾ = exp(u) loses nothing.
 
 from __future__ import annotations
 
-from typing import overload
+from typing import Any
 
 import numpy as np
 
 from .interval import Array, Interval, widened
+from .jets import Numbers
 
 EXPREL_ULPS = 64.0  # the error that is declared, for all orders: the series has 90 terms, and 1e-18 is left out
 
 
-@overload
-def exprel(u: Interval, order: int = 0) -> Interval: ...
-
-
-@overload
-def exprel(u: Array, order: int = 0) -> Array: ...
-
-
-def exprel(u: Interval | Array, order: int = 0) -> Interval | Array:
+def exprel(u: Numbers, order: int = 0) -> Any:
     """The derivative of that order of (exp(u) - 1) / u, at points or over intervals."""
     if not isinstance(u, Interval):
         return _values(np.asarray(u, dtype=float), order)

@@ -18,7 +18,8 @@ from ..errors import ModelError
 from ..lifetime import departing
 from ..validation import Array, Data, fits, numbers, shown
 from .affine import Affine, Constraint
-from .graph import Expression, Gather, Index, Join, as_expression
+from .arrangements import Gather, Join
+from .graph import Expression, Index, as_expression
 from .operands import Ints
 from .substitution import substituted
 

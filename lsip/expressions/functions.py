@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import interval as iv
-from .elementary import EVERYWHERE, Function, decreasing, even, increasing, of_scipy, tangent, wave
+from .elementary import EVERYWHERE, Function, Notation, by_order, decreasing, even, increasing, of_scipy, tangent, wave
 from .elementary import FUNCTIONS as FUNCTIONS
 from .interval import Interval
 from .jets import Numbers, square
@@ -200,6 +200,7 @@ _TABLE = (
         ulps=4.0,
         checked=EVERYWHERE,
         zero=1.0,
+        notation=Notation("exp({})", "e^{{{}}}", True, False),
     ),
     Function(
         "exp2",
@@ -281,6 +282,7 @@ _TABLE = (
         image=(0.0, np.inf),
         ulps=1.0,  # IEEE: rounded correctly
         checked=(0.0, np.inf),
+        notation=Notation("√({})", r"\sqrt{{{}}}", False, True),
     ),
     Function(
         "erf",
@@ -326,14 +328,11 @@ _TABLE = (
         ulps=1.0,  # IEEE: rounded correctly
         checked=EVERYWHERE,
         pole=0.0,
+        exponent=-1.0,
     ),
     Function(  # sin(u) / u; np.sinc has a factor pi in it
         "sinc",
-        sinc,
-        lambda f, u: sinc(u),
-        lambda u, f: sinc(u, 1),
-        lambda u, f: sinc(u, 2),
-        lambda u, f: sinc(u, 3),
+        *by_order(sinc),
         image=(-0.22, 1.0),
         ulps=8.0,
         checked=CHECKED_ANGLES,
@@ -348,6 +347,7 @@ _TABLE = (
         image=(0.0, np.inf),
         ulps=1.0,  # IEEE: rounded correctly
         checked=EVERYWHERE,
+        exponent=2.0,
     ),
 )
 

@@ -1,16 +1,21 @@
 """Index expressions: a graph of NumPy operations on the index y, and nothing else.
 
-Every node knows its shape, its arguments, and how to push a `Jet` forward. Values travel flat, shape (N, size), so
-that all structural operations (slices, reshapes, broadcasts, stacks) are one node, `Gather`. `origin` remembers what
-the user typed, for printing only.
+The class of a node is all that there is to declare of an operation: how it pushes a `Jet` forward, where it is defined,
+and what it is in text, in files, in proofs, in the compiled kernel, as polynomials, as slopes, and for some elements
+only. `Expression` lists these; what it says of them itself is true of every operation, element by element or not.
+
+Values travel flat, shape (N, size), so that all structural operations (slices, reshapes, broadcasts, stacks) are one
+node, `Gather`. `origin` remembers what the user typed, for printing only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import comb
-from typing import TYPE_CHECKING, Any, NoReturn
+from fractions import Fraction
+from functools import cached_property
+from math import comb, prod
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -18,16 +23,29 @@ from numpy.typing import DTypeLike, NDArray
 from ..domains import Domain
 from ..errors import ModelError, NotAffineError
 from ..legible import legibly
+from ..schema import Schema, demand, number, whole
+from ..schema import text as words
 from ..validation import Data, shown, title
 from . import jets
-from .defined import MAYBE, NEVER, SURE, WILD, Doubt, either, silent, vanishing, worst
-from .elementary import Function
-from .interval import Array, Interval, Matrix, absolute, apply_matrix, down, up
+from .compiled import Assembler
+from .defined import Doubt, silent, worst
+from .elementary import Span
+from .functions import LOG_2
+from .interval import Array, Interval, down, up
 from .jets import Jet, Numbers
-from .operands import Mask, Shape
+from .operands import Ints, Shape
 from .operators import Operators, Statement, call, operand
-from .powers import LARGEST_EXPONENT, power, power_doubt, power_first, power_second, power_third
-from .printing import latex, text
+from .printing import Origin, latex, text
+from .ring import NotPolynomialError, Ring, Terms
+from .slopes import Slopes
+
+Step: TypeAlias = dict[str, Any]  # an operation in a file
+Visit: TypeAlias = Callable[[int, Ints], Jet[Numbers]]  # some elements of the argument at that place
+Part: TypeAlias = Callable[[int, int], Any]  # an element of the argument at that place, to be printed
+Fields: TypeAlias = Mapping[str, Schema]  # what a step of a file holds
+T = TypeVar("T")
+PLACES: Schema = [whole]
+NUMBERS: Schema = [number]
 
 
 @dataclass
@@ -57,12 +75,68 @@ class Pass:
         return comb(self.y.shape[-1] + order - 1, order) if order else 0
 
 
+class ProofSteps(Protocol):
+    """The steps of a proof, each of which finds one number, by their places."""
+
+    offsets: dict[Index, int]
+
+    def step(self, op: str, *args: int, **extra: Any) -> int: ...
+
+    def power(self, a: int, k: float) -> int: ...
+
+
+def in_order(root: T, parts: Callable[[T], Sequence[T]], identity: Callable[[T], Hashable] = id) -> Iterator[T]:
+    """All that a node is made of, and the node: each once, after its parts, the first of them first.
+
+    Every walk through a graph is this one. It does not recurse, as sums that loops make are as deep as they are long.
+    """
+    seen: set[Hashable] = set()
+    stack: list[tuple[T, bool]] = [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            yield node
+        elif (known := identity(node)) not in seen:
+            seen.add(known)
+            stack.append((node, True))
+            stack.extend((part, False) for part in reversed(parts(node)))
+
+
+class Word(NamedTuple):
+    """What files know by one word: a kind of node, and how it is read from a step that has been compared with `schema`.
+
+    Its arguments are as many as `arity` says, or any number if that is 0; the text begins a sentence about the step.
+    """
+
+    kind: type[Expression]
+    schema: Fields
+    read: Callable[[Step, list[Expression], str], Expression]
+    arity: int = 1
+
+
+WORDS: dict[str, Word] = {}  # beside these, files know elementary functions by their names
+
+
 class Expression(Operators["Expression", "Expression", "Condition"]):
-    """A NumPy-like array that depends on the index and not on the decision variables."""
+    """A NumPy-like array that depends on the index and not on the decision variables.
+
+    A subclass declares an operation. `forward` is needed; so is `with_args`, if it has arguments, and an `op`, if files
+    and proofs are to have a word for it.
+    """
+
+    op: ClassVar[str] = ""  # its word in files, proofs and the kernel
+    arity: ClassVar[int] = 1  # how many arguments a file gives it; 0 for any number
+    schema: ClassVar[Fields] = {"args": PLACES, "shape": PLACES}  # what a file says of it
+    elementwise: ClassVar[bool] = False  # whether element k is made of elements k of the arguments
+    kinked: ClassVar[bool] = False  # whether elements of its first argument decide between branches by their signs
 
     shape: Shape
     args: tuple[Expression, ...] = ()
-    origin: tuple[Any, ...] = ()
+    origin: Origin = ()
+
+    def __init_subclass__(cls) -> None:
+        if cls.__dict__.get("op"):
+            WORDS[cls.op] = Word(cls, cls.schema, cls.read, cls.arity)
 
     if TYPE_CHECKING:
 
@@ -88,9 +162,90 @@ class Expression(Operators["Expression", "Expression", "Condition"]):
         """What, beside the arguments, makes two nodes the same; None when a node is only equal to itself."""
         return ()
 
+    def content(self) -> Any:
+        """What, beside kind and arguments, it is: for the digest of a model."""
+        return self.key()
+
+    def with_args(self, *args: Expression) -> Expression:
+        """The same operation on other arguments."""
+        raise NotImplementedError
+
     def with_index(self, y: Expression) -> Expression | None:
         """The same of an expression in the place of the index, where a node needs the index itself; None if not."""
         return None
+
+    @property
+    def defined(self) -> Span | None:
+        """Between which numbers its argument must lie for it to have a value; None if that does not decide."""
+        return None
+
+    # ---- text, files and proofs
+
+    def moved(self, k: int) -> tuple[Expression, int] | None:
+        """Where element k comes from, if it is an element of an argument; None if it is made of some."""
+        return None
+
+    def source(self, k: int) -> tuple[Expression, int]:
+        """The node that makes element k, and its place there: others only move it."""
+        node: Expression = self
+        while (found := node.moved(k)) is not None:
+            node, k = found
+        return node, min(k, node.size - 1)
+
+    def typed(self, k: int, part: Part) -> Origin:
+        """What stands for element k where nobody typed it: an operation, and its operands."""
+        return (self.op or type(self).__name__, *(part(j, k) for j in range(len(self.args))))
+
+    @property
+    def word(self) -> str:
+        """What a file calls it."""
+        return self.op
+
+    @property
+    def filed(self) -> tuple[Expression, ...]:
+        """The arguments that a file has."""
+        return self.args
+
+    def file_data(self) -> Step | None:
+        """What a file holds of it beside its arguments and its shape; None if it cannot hold it."""
+        return {}
+
+    @classmethod
+    def read(cls, step: Step, args: list[Expression], where: str) -> Expression:
+        """The node that a step of a file, which has been compared with the schema, makes of arguments."""
+        raise NotImplementedError
+
+    def proven(self, steps: ProofSteps, args: list[list[int]]) -> list[int]:
+        """The steps of all its numbers, given those of its arguments: one stands for as many as are needed."""
+        if not (self.op and self.elementwise):
+            raise ModelError(f"The format of proofs has no name for {type(self).__name__}, which is part of the model.")
+        return [steps.step(self.op, *each) for each in together(args)]
+
+    # ---- algebras
+
+    def assemble(self, made: Assembler, args: tuple[int, ...], kink: int) -> int:
+        """Its instruction for the compiled kernel, given those of its arguments; `kink` is that of its first branch."""
+        return made.put(self.op, self.size, made.deepest(args), args)
+
+    def slopes(self, args: list[Slopes], offsets: Mapping[Index, int], m: int) -> Slopes | None:
+        """What it makes of arguments that are affine in m coordinates of indices; None if that is not affine."""
+        return None
+
+    @property
+    def polynomial(self) -> bool:
+        """Whether it may be a polynomial, where its arguments are."""
+        return type(self).expand is not Expression.expand
+
+    def expand(self, ring: Ring, args: list[Terms]) -> Terms:
+        """The polynomials that it makes of polynomials."""
+        raise NotPolynomialError
+
+    def lanes(self, visit: Visit, lanes: Ints, run: Pass) -> Jet[Numbers]:
+        """Elements lanes[n] at the point or box n."""
+        if self.elementwise:
+            return self.forward([visit(j, lanes) for j in range(len(self.args))], run)
+        whole = [visit(j, np.broadcast_to(np.arange(a.size), (len(lanes), a.size))) for j, a in enumerate(self.args)]
+        return jets.each(self.forward(whole, run), lambda v: _pick(v, lanes))
 
     @legibly
     def __str__(self) -> str:
@@ -102,33 +257,21 @@ class Expression(Operators["Expression", "Expression", "Condition"]):
         return f"${latex(self)}$"
 
     def nodes(self) -> Iterator[Expression]:
-        """The expression and all that it is made of, each once."""
-        return self._walk(lambda node: node.args)
-
-    def _walk(self, parts: Callable[[Expression], tuple[Expression, ...]]) -> Iterator[Expression]:
-        """The expression, its parts and theirs, each once."""
-        seen: set[int] = set()
-        stack: list[Expression] = [self]
-        while stack:
-            node = stack.pop()
-            if id(node) not in seen:
-                seen.add(id(node))
-                yield node
-                stack.extend(reversed(parts(node)))
+        """All that the expression is made of, and itself, each once."""
+        return in_order(self, lambda node: node.args)
 
     def indices(self) -> tuple[Index, ...]:
         """The indices that this expression depends on, in order of appearance.
 
         They are kept: sums that are built in a loop have all that was there before in them.
         """
-        if "_indices" not in self.__dict__:
-            found: dict[Index, None] = {}
-            for node in self._walk(lambda node: () if "_indices" in node.__dict__ else node.args):
-                known = (node,) if isinstance(node, Index) else node.__dict__.get("_indices", ())
-                found.update(dict.fromkeys(known))
-            self.__dict__["_indices"] = tuple(found)
-        kept: tuple[Index, ...] = self.__dict__["_indices"]
-        return kept
+        for node in in_order(self, lambda node: () if "_indices" in vars(node) else node.args):
+            found = node._indices  # those of its arguments are known, so that nothing recurses
+        return found
+
+    @cached_property
+    def _indices(self) -> tuple[Index, ...]:
+        return tuple(dict.fromkeys(index for part in self.args for index in part._indices))
 
 
 if TYPE_CHECKING:
@@ -182,6 +325,8 @@ class Condition(Statement):
 class Constant(Expression):
     """Known numbers; exact, as floats, in every algebra."""
 
+    op = "constant"
+    schema: ClassVar[Fields] = {"shape": PLACES, "value": NUMBERS}
     rounded = False  # whether the numbers stand for irrational ones
 
     def __init__(self, value: Data) -> None:
@@ -199,10 +344,42 @@ class Constant(Expression):
     def key(self) -> tuple[Any, ...] | None:
         return (self.shape, self.value.tobytes()) if self.size <= 64 else None
 
+    def content(self) -> Any:
+        return self.value, self.rounded
+
+    def typed(self, k: int, part: Part) -> Origin:
+        return ("constant", self.value.ravel()[k])
+
+    def file_data(self) -> Step | None:
+        return {"value": self.value.ravel().tolist()} if np.isfinite(self.value).all() else None
+
+    @classmethod
+    def read(cls, step: Step, args: list[Expression], where: str) -> Expression:
+        shape = tuple(step["shape"])
+        demand(prod(shape) == len(step["value"]), f"{where} has another number of values than its shape says.")
+        value = np.array(step["value"], dtype=float).reshape(shape)
+        value.flags.writeable = False
+        return Constant(value)
+
+    def proven(self, steps: ProofSteps, args: list[list[int]]) -> list[int]:
+        if not np.isfinite(self.value).all():
+            raise ModelError("A constant of the model is infinite or nan; it cannot be exported.")
+        return [steps.step("constant", value=v) for v in self.value.ravel().tolist()]
+
+    def expand(self, ring: Ring, args: list[Terms]) -> Terms:
+        if not np.isfinite(self.value).all():
+            raise NotPolynomialError
+        return [ring.number(Fraction(v)) for v in self.value.ravel().tolist()]
+
+    def lanes(self, visit: Visit, lanes: Ints, run: Pass) -> Jet[Numbers]:
+        return Jet(self.numbers(self.value.ravel()[lanes], run))
+
 
 class Irrational(Constant):
     """A scalar that is no float: its name, and a float that is off by less than one unit in the last place."""
 
+    op = "irrational"
+    schema: ClassVar[Fields] = {"name": words}
     rounded = True
 
     def __init__(self, name: str, value: float) -> None:
@@ -214,6 +391,28 @@ class Irrational(Constant):
 
     def key(self) -> tuple[Any, ...] | None:
         return (self.name, self.value.tobytes())
+
+    def typed(self, k: int, part: Part) -> Origin:
+        return ("name", self.name)
+
+    def file_data(self) -> Step | None:
+        return {"name": self.name} if self.name in IRRATIONAL else None
+
+    @classmethod
+    def read(cls, step: Step, args: list[Expression], where: str) -> Expression:
+        demand(step["name"] in IRRATIONAL, f"{where} has a name that is not known.")
+        return IRRATIONAL[step["name"]]
+
+    def proven(self, steps: ProofSteps, args: list[list[int]]) -> list[int]:
+        return [steps.step("irrational", name=self.name)]
+
+    def expand(self, ring: Ring, args: list[Terms]) -> Terms:
+        raise NotPolynomialError
+
+
+PI, DEGREE = Irrational("pi", 3.141592653589793), Irrational("pi / 180", 0.017453292519943295)
+LOG2 = Irrational("log(2)", LOG_2)
+IRRATIONAL = {constant.name: constant for constant in (PI, DEGREE, LOG2)}
 
 
 class Index(Expression):
@@ -230,6 +429,9 @@ class Index(Expression):
     2 t² + 1
     """
 
+    op = "index"
+    schema: ClassVar[Fields] = {"index": whole}
+
     def __init__(self, name: str, domain: Domain) -> None:
         if not isinstance(domain, Domain):
             raise ModelError(
@@ -245,6 +447,10 @@ class Index(Expression):
         """The index as it was declared: itself, unless it stands for one with more coordinates."""
         return self
 
+    @property
+    def _indices(self) -> tuple[Index, ...]:  # kept, it would hold itself
+        return (self,)
+
     def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         m, start = run.y.shape[-1], run.offsets[self]
         value = run.y[:, start : start + self.domain.dim]
@@ -253,345 +459,51 @@ class Index(Expression):
     def key(self) -> tuple[Any, ...] | None:
         return None
 
+    def typed(self, k: int, part: Part) -> Origin:
+        return element_of(self, k)
 
-class Apply(Expression):
-    """An elementary function, element by element.
+    def proven(self, steps: ProofSteps, args: list[list[int]]) -> list[int]:
+        start = steps.offsets[self]
+        return [steps.step("index", coordinate=start + k) for k in range(self.domain.dim)]
 
-    `spelled_out` says that it ends the formula of a function of NumPy's which is defined more often than its parts:
-    1 ** nan is 1, and hypot(inf, nan) is inf.
-    """
+    def assemble(self, made: Assembler, args: tuple[int, ...], kink: int) -> int:
+        return made.put("index", self.size, 1, offset=made.offsets[self])
 
-    def __init__(self, function: Function, u: Expression, spelled_out: bool = False) -> None:
-        self.function, self.args, self.shape, self.spelled_out = function, (u,), u.shape, spelled_out
+    def slopes(self, args: list[Slopes], offsets: Mapping[Index, int], m: int) -> Slopes | None:
+        every = np.arange(self.domain.dim)
+        zero, one = (Interval.point(np.full(len(every), v)) for v in (0.0, 1.0))
+        return Slopes(zero, every, offsets[self] + every, one)
 
-    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
-        f = self.function
-        return jets.chain(args[0], f, f.first, f.second, f.third, run.order)
+    def expand(self, ring: Ring, args: list[Terms]) -> Terms:
+        return [{ring.unit(ring.offsets[self] + k): Fraction(1)} for k in range(self.domain.dim)]
 
-    @property
-    def partial(self) -> bool:
-        return self.function.partial
+    def lanes(self, visit: Visit, lanes: Ints, run: Pass) -> Jet[Numbers]:
+        place = run.offsets[self] + lanes
+        axes = np.arange(run.y.shape[-1])[:, None, None]
+        value = ends(run.y, lambda v: np.take_along_axis(v, place, axis=1))
+        return Jet(value, run.known((axes == place).astype(float)) if run.order else None)
 
-    def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
-        found = worst(super().doubt(args, doubts, value, run), self.function.doubt(args[0]))
-        return np.where(found == SURE, SURE, WILD) if self.spelled_out else found
 
-    def key(self) -> tuple[Any, ...] | None:
-        return (self.function.name, self.spelled_out)
+def together(args: list[list[Any]]) -> list[tuple[Any, ...]]:
+    """Elements at the same place; one stands for as many as are needed."""
+    size = max(map(len, args)) if all(args) else 0
+    return list(zip(*(a * size if len(a) == 1 else a for a in args), strict=True)) if size else []
 
 
-class Power(Expression):
-    """u ** k with constant exponents; a scalar u may meet an array of exponents."""
+def element_of(leaf: Any, k: int) -> Origin:
+    """Element k of what has a name."""
+    return ("getitem", leaf, np.unravel_index(k, leaf.shape)) if leaf.shape else leaf.origin
 
-    def __init__(self, u: Expression, k: Array, shape: Shape) -> None:
-        if (np.abs(k) > LARGEST_EXPONENT).any():  # k - 1 would round to another parity
-            raise ModelError(
-                f"({u}) ** {np.abs(k).max():.6g} has an exponent beyond 2 ** 52, where floats no longer tell odd from "
-                "even; write np.exp(k * np.log(u)) for a positive base."
-            )
-        self.exponents, self.args, self.shape = k.reshape(1, -1), (u,), shape
 
-    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
-        k = self.exponents
-        return jets.chain(args[0], lambda u: power(u, k), power_first(k), power_second(k), power_third(k), run.order)
+def ends(v: Numbers, operation: Callable[[Array], Array]) -> Numbers:
+    """Apply an operation that moves elements to an array, or to both ends of intervals."""
+    return v.each(operation) if isinstance(v, Interval) else operation(v)
 
-    @property
-    def partial(self) -> bool:
-        return bool((self.exponents != np.round(self.exponents)).any())
 
-    def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
-        found = worst(super().doubt(args, doubts, value, run), power_doubt(args[0], self.exponents))
-        return np.where(self.exponents == 0, SURE, found)  # nan ** 0 is 1
-
-    def key(self) -> tuple[Any, ...] | None:
-        return (self.shape, self.exponents.tobytes())
-
-
-class Add(Expression):
-    """a + b, element by element."""
-
-    def __init__(self, a: Expression, b: Expression, shape: Shape) -> None:
-        self.args, self.shape = (a, b), shape
-
-    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
-        return jets.add(args[0], args[1])
-
-
-class Multiply(Expression):
-    """a b, element by element."""
-
-    def __init__(self, a: Expression, b: Expression, shape: Shape) -> None:
-        self.args, self.shape = (a, b), shape
-
-    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
-        return jets.multiply(args[0], args[1], run.order)
-
-    def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
-        return worst(super().doubt(args, doubts, value, run), vanishing(args[0], args[1]))
-
-
-class Divide(Expression):
-    """u / c for constants c, element by element."""
-
-    def __init__(self, u: Expression, c: Constant, shape: Shape) -> None:
-        self.args, self.shape = (u, c), shape
-
-    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
-        c = args[1].value
-        return jets.each(args[0], lambda v: v / c)
-
-
-class Negate(Expression):
-    """-u."""
-
-    def __init__(self, u: Expression) -> None:
-        self.args, self.shape = (u,), u.shape
-
-    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
-        return jets.negate(args[0])
-
-
-class Gather(Expression):
-    """Elements of the argument, in any arrangement: every slice, reshape, transpose and broadcast is one of these."""
-
-    def __init__(self, u: Expression, index: NDArray[np.intp]) -> None:
-        self.index, self.args, self.shape = index.ravel(), (u,), index.shape
-
-    @property
-    def identity(self) -> bool:
-        """Whether every element stays at its place."""
-        return self.index.size == self.args[0].size and bool((self.index == np.arange(self.index.size)).all())
-
-    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
-        return jets.each(args[0], lambda v: v[..., self.index])
-
-    def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
-        return doubts[0][..., self.index]
-
-    def key(self) -> tuple[Any, ...] | None:
-        return (self.shape, self.index.tobytes())
-
-
-class Join(Expression):
-    """All elements of several arguments, one after another."""
-
-    def __init__(self, parts: tuple[Expression, ...]) -> None:
-        self.sizes = [p.size for p in parts]
-        self.args, self.shape = parts, (sum(self.sizes),)
-
-    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
-        parts: list[Any] = [join([jet[d] for jet in args], self.sizes) for d in range(run.order + 1)]
-        return Jet(*parts)
-
-    def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
-        n = max(len(d) for d in doubts)
-        return np.concatenate([np.broadcast_to(d, (n, s)) for d, s in zip(doubts, self.sizes, strict=True)], axis=1)
-
-
-class Sum(Expression):
-    """The sum over the last axis, of length `k`."""
-
-    def __init__(self, u: Expression, k: int) -> None:
-        self.k, self.args, self.shape = k, (u,), u.shape[:-1]
-
-    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
-        def total(v: Numbers) -> Numbers:
-            v = v.reshape(*v.shape[:-1], self.size, self.k)
-            return v.sum() if isinstance(v, Interval) else v.sum(-1)
-
-        return jets.each(args[0], total)
-
-    def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
-        terms = doubts[0].reshape(len(doubts[0]), self.size, self.k).max(-1, initial=SURE)
-        return super().doubt(args, [terms], value, run)
-
-    def key(self) -> tuple[Any, ...] | None:
-        return (self.k,)
-
-
-class Linear(Expression):
-    """A constant matrix, dense or sparse, applied to all elements of the argument."""
-
-    def __init__(self, matrix: Matrix, u: Expression, shape: Shape) -> None:
-        self.matrix, self.args, self.shape = matrix, (u,), shape
-
-    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
-        m = self.matrix
-        return jets.each(args[0], lambda v: v.linear(m) if isinstance(v, Interval) else apply_matrix(m, v))
-
-    def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
-        """A zero of the matrix makes nan of what is infinite, unless it is not stored: then nobody knows."""
-        u = args[0]
-        doubtful = (doubts[0] != SURE) | np.isinf(u.lo) | np.isinf(u.hi)
-        return super().doubt(args, [np.where(doubtful.any(-1, keepdims=True), WILD, SURE)], value, run)
-
-    def key(self) -> tuple[Any, ...] | None:
-        return None
-
-
-class Select(Expression):
-    """a where u >= 0, b elsewhere; `np.where` in general, and `np.maximum` when u is a - b.
-
-    Each element of u is a kink. On a box where u keeps its sign, or on a fixed piece, the node is as smooth as its
-    branch. Where u is undefined, NumPy has nan, and a comparison with that is false: b is chosen, or a if `otherwise`.
-    """
-
-    def __init__(self, u: Expression, a: Expression, b: Expression, continuous: bool, otherwise: bool = False) -> None:
-        self.args, self.shape, self.continuous, self.otherwise = (u, a, b), u.shape, continuous, otherwise
-
-    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
-        known: list[Jet[Any]] = args  # arrays at points, intervals over boxes
-        u, a, b = known
-        if not isinstance(run.y, Interval):
-            return self._at_points(u, a, b, run)
-        value = self._doubtful(u.value, run.doubts[id(self)]) if id(self) in run.doubts else u.value
-        plus, minus = run.sides[id(self)] = branches(value, run, run.kinks[id(self)], closed=self.continuous)
-        # Across a jump not even the gradient is bounded; across a kink it lies between those of the branches.
-        hull = (True, self.continuous, False, False)
-        chosen: list[Any] = [choose(plus, minus, a[d], b[d], hull[d], run.entries(d)) for d in range(run.order + 1)]
-        if self.continuous and not (plus | minus).all():
-            chosen[0] = _larger(plus | minus, chosen[0], a.value, b.value)
-        return Jet(*chosen)
-
-    def _doubtful(self, u: Interval, doubt: Doubt) -> Interval:
-        """u, reaching over to the branch that is taken where it is undefined, if it may be."""
-        if not doubt.any():
-            return u
-        end = np.inf if self.otherwise else -np.inf
-        maybe, wild, never = doubt == MAYBE, doubt == WILD, doubt == NEVER
-        lo = np.where(wild | (maybe & (end < 0)), -np.inf, np.where(never, end, u.lo))
-        hi = np.where(wild | (maybe & (end > 0)), np.inf, np.where(never, end, u.hi))
-        return Interval(lo, hi)
-
-    def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
-        """Whether np.where is defined is up to the branch that it takes; a maximum is if both of its operands are."""
-        if self.continuous:
-            return super().doubt(args, doubts[1:], value, run)
-        plus, minus = run.sides[id(self)]
-        _, a, b = doubts
-        return worst(silent(value), np.where(plus, a, np.where(minus, b, either(a, b))))
-
-    def _at_points(self, u: Jet[Array], a: Jet[Array], b: Jet[Array], run: Pass) -> Jet[Numbers]:
-        """As NumPy has it: a maximum with an undefined operand is undefined, and an undefined condition is false."""
-        if self.continuous:
-            plus, value = a.value >= b.value, np.maximum(a.value, b.value)
-        else:
-            plus = ~(u.value < 0) if self.otherwise else u.value >= 0
-            value = np.where(plus, a.value, b.value)
-        return Jet(value, *(choose(plus, ~plus, a[d], b[d], True, run.entries(d)) for d in range(1, run.order + 1)))
-
-    def key(self) -> tuple[Any, ...] | None:
-        return (self.continuous, self.otherwise)
-
-
-class Absolute(Expression):
-    """|u|, a kink where u = 0."""
-
-    def __init__(self, u: Expression) -> None:
-        self.args, self.shape = (u,), u.shape
-
-    def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
-        u: Jet[Any] = args[0]  # arrays at points, intervals over boxes
-        if not isinstance(run.y, Interval):
-            return Jet(*(None if d is None else np.where(u.value >= 0, d, -d) for d in u))
-        plus, minus = branches(u.value, run, run.kinks[id(self)], closed=True)
-        value: Any = choose(plus, minus, u.value, -u.value, True, 0)
-        mixed, size = ~(plus | minus), absolute(u.value)
-        value = Interval(np.where(mixed, size.lo, value.lo), np.where(mixed, size.hi, value.hi))
-        if u.gradient is None:
-            return Jet(value)
-        higher = (choose(plus, minus, u[d], _minus(u[d]), d == 1, run.entries(d)) for d in range(1, run.order + 1))
-        return Jet(value, *higher)
-
-
-def _larger(decided: Mask, value: Interval, a: Interval, b: Interval) -> Interval:
-    """A maximum on boxes where either operand may be the larger one: as large as both, where both are known."""
-    lo, hi = np.maximum(a.lo, b.lo), np.maximum(a.hi, b.hi)
-    kept = decided | np.isnan(lo) | np.isnan(hi)
-    return Interval(np.where(kept, value.lo, lo), np.where(kept, value.hi, hi))
-
-
-def _minus(d: Numbers | None) -> Numbers | None:
-    return None if d is None else -d
-
-
-def branches(u: Interval, run: Pass, where: slice, closed: bool) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which boxes lie on the branch u >= 0 and which on the other; the rest are recorded as straddling.
-
-    A branch that is `closed` may touch u = 0; below a jump, u = 0 still has the value of the branch above.
-    """
-    n = run.y.shape[0]
-    plus = np.broadcast_to(u.lo >= 0, (n, u.shape[-1]))
-    minus = np.broadcast_to(u.hi <= 0 if closed else u.hi < 0, (n, u.shape[-1]))
-    if run.straddles is not None:
-        run.straddles[:, where] = ~(plus | minus)
-    if run.pieces is not None:
-        fixed = run.pieces[:, where]
-        plus, minus = np.where(fixed == 0, plus, fixed > 0), np.where(fixed == 0, minus & ~plus, fixed < 0)
-    return plus, minus & ~plus
-
-
-def choose(plus: Mask, minus: Mask, a: Numbers | None, b: Numbers | None, hull: bool, entries: int) -> Numbers | None:
-    """a on the boxes in `plus`, b on those in `minus`; on the rest both (`hull`), or nothing is known.
-
-    A missing derivative is zero; `entries` is how many numbers a derivative of this order has (0 for values).
-    """
-    if a is None and b is None and (hull or (plus | minus).all()):
-        return None
-    if a is None or b is None:
-        zero = np.zeros((entries, 1, 1) if entries else (1, 1))
-        a, b = (zero if v is None else v for v in (a, b))
-    decided = (plus | minus).all()
-    if not isinstance(a, Interval) and not isinstance(b, Interval) and decided:
-        return np.where(plus, a, b)
-    a, b = (v if isinstance(v, Interval) else Interval.point(v) for v in (a, b))
-    if a.exact and b.exact and decided:
-        return Interval.point(np.where(plus, a.lo, b.lo))
-    lo = np.minimum(a.lo, b.lo) if hull else -np.inf
-    hi = np.maximum(a.hi, b.hi) if hull else np.inf
-    return Interval(np.where(plus, a.lo, np.where(minus, b.lo, lo)), np.where(plus, a.hi, np.where(minus, b.hi, hi)))
-
-
-def join(parts: list[Numbers | None], sizes: list[int]) -> Numbers | None:
-    """Concatenate along the last axis; a missing part is zero, and parts that are constant are repeated as needed."""
-    alike: list[Any] = parts  # all of them arrays, or all intervals
-    known = [p for p in alike if p is not None]
-    if not known:
-        return None
-    batches = [p.shape[-2] for p in known]  # 1 for what is constant
-    lead, n = known[0].shape[:-2], max(batches) if min(batches) else 0
-    if not isinstance(known[0], Interval):
-        return _side_by_side(alike, sizes, (*lead, n))
-    lo = _side_by_side([None if p is None else p.lo for p in alike], sizes, (*lead, n))
-    if all(p.exact for p in known):
-        return Interval(lo, lo)
-    return Interval(lo, _side_by_side([None if p is None else p.hi for p in alike], sizes, (*lead, n)))
-
-
-def _side_by_side(parts: list[Array | None], sizes: list[int], lead: Shape) -> Array:
-    out = np.zeros((*lead, sum(sizes)))
-    start = 0
-    for part, size in zip(parts, sizes, strict=True):
-        if part is not None:
-            out[..., start : start + size] = part
-        start += size
-    return out
-
-
-def picked(e: Expression, index: NDArray[np.intp]) -> Expression:
-    """Some elements of an expression, without the parts of it that none of them comes from."""
-    while isinstance(e, Gather):
-        index = e.index[index]
-        e = e.args[0]
-    if isinstance(e, Negate):
-        return Negate(picked(e.args[0], index))
-    if not isinstance(e, Join):
-        return Gather(e, index)
-    starts = np.cumsum([0, *e.sizes])
-    part = np.searchsorted(starts, index, side="right") - 1
-    used, order = np.unique(part), np.argsort(part, kind="stable")
-    parts = tuple(picked(e.args[k], index[part == k] - starts[k]) for k in used)
-    return Gather(Join(parts), np.argsort(order, kind="stable"))
+def _pick(v: Numbers, lanes: Ints) -> Numbers:
+    shape = (*v.shape[:-2], len(lanes), v.shape[-1])
+    where = np.broadcast_to(lanes, (*v.shape[:-2], *lanes.shape))
+    return ends(v, lambda e: np.take_along_axis(np.broadcast_to(e, shape), where, axis=-1))
 
 
 def as_expression(value: object) -> Expression:
@@ -600,21 +512,3 @@ def as_expression(value: object) -> Expression:
     if isinstance(found, Operators) and not isinstance(found, Expression):
         raise NotAffineError(f"{found} has decision variables in it, where only numbers and the index may be.")
     return found if isinstance(found, Expression) else Constant(found)
-
-
-def broadcast(u: Expression, shape: Shape) -> Expression:
-    """`u` repeated to `shape`; scalars stay scalars, since every rule broadcasts them."""
-    if u.shape == shape or u.size == 1:
-        return u
-    if isinstance(u, Constant) and not u.rounded:
-        return Constant(np.broadcast_to(u.value, shape))
-    return Gather(u, np.broadcast_to(np.arange(u.size).reshape(u.shape), shape))
-
-
-def full(u: Expression, shape: Shape) -> Expression:
-    """`u` repeated to exactly `shape`."""
-    if u.shape == shape:
-        return u
-    if isinstance(u, Constant) and not u.rounded:
-        return Constant(np.broadcast_to(u.value, shape))
-    return Gather(u, np.broadcast_to(np.arange(u.size).reshape(u.shape), shape))

@@ -27,10 +27,11 @@ from ..domains import (
 from ..errors import ModelError
 from ..schema import Either, Schema, Tagged, demand, missing, number, text, whole
 from .graph import Condition, Index
+from .limits import LIMITS
 from .parameter import Parameter, parameters_in
 from .parametric_region import ParametricRegion, moved_by
 from .region import Region
-from .serialize import TUNING, Data, Writer, finite_or_none, read_steps, step_schema
+from .serialize import Data, Writer, finite_or_none, read_steps, step_schema
 
 Cut = Region | ParametricRegion
 KINDS: dict[str, type[Domain]] = {
@@ -100,7 +101,7 @@ def _argument(value: object, cut: Callable[[Cut], Data]) -> Any:
 
 def read_domain(data: Data, parameters: Sequence[Parameter] = ()) -> Domain:
     """The index set; its data have been compared with the schema."""
-    demand(_coordinates(data) <= TUNING.most_unlisted, f"Index sets have {TUNING.most_unlisted} coordinates at most.")
+    demand(_coordinates(data) <= LIMITS.most_unlisted, f"Index sets have {LIMITS.most_unlisted} coordinates at most.")
     return _made(data, parameters)
 
 

@@ -7,24 +7,34 @@ jets through the product would cost several times as much, and intervals would w
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cache, reduce
 from itertools import pairwise
+from math import prod
 from operator import mul
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ModelError
+from ..schema import demand
+from .compiled import Assembler
 from .defined import MAYBE, SURE, Doubt
-from .graph import Expression, Index, Pass, as_expression
+from .graph import PLACES, Expression, Fields, Index, Part, Pass, ProofSteps, Step, as_expression
 from .interval import Array, Interval
 from .jets import Jet, Numbers, tetrahedron, triangle
+from .limits import LIMITS
 from .powers import power
+from .printing import Origin
+from .ring import Ring, Terms
 
 
 class Monomials(Expression):
     """y^e for every row e of `exponents` (K, m), whole numbers >= 0."""
 
+    op = "monomials"
+    schema: ClassVar[Fields] = {**Expression.schema, "exponents": [PLACES]}
     args: tuple[Index]
 
     def __init__(self, index: Index, exponents: NDArray[np.intp], shape: tuple[int, ...]) -> None:
@@ -54,6 +64,39 @@ class Monomials(Expression):
         factors = [np.reshape(y, (-1,))[i] ** e.astype(float) for i, e in enumerate(self.exponents.T)]
         return as_expression(np.reshape(reduce(mul, factors), self.shape))
 
+    def typed(self, k: int, part: Part) -> Origin:
+        powers = [(j, int(e)) for j, e in enumerate(self.exponents[k]) if e]
+        factors: list[Any] = [("power", part(0, j), e) if e > 1 else part(0, j) for j, e in powers]
+        return ("spelled", reduce(lambda a, b: ("multiply", a, b), factors) if factors else 1.0)
+
+    def file_data(self) -> Step | None:
+        few = self.exponents.max(initial=0) <= LIMITS.most_exponent
+        return {"exponents": self.exponents.tolist()} if few else None
+
+    @classmethod
+    def read(cls, step: Step, args: list[Expression], where: str) -> Expression:
+        exponents, (u,), shape = step["exponents"], args, tuple(step["shape"])
+        if not isinstance(u, Index):
+            raise ModelError(f"{where} needs an index as its argument.")
+        fits = len(exponents) == prod(shape) > 0 and all(len(row) == u.size for row in exponents)
+        demand(fits, f"{where} has other exponents than its shape and its argument say.")
+        most = LIMITS.most_exponent
+        demand(max(map(max, exponents)) <= most, f"{where} has an exponent above {most}.")
+        return Monomials(u, np.array(exponents, dtype=np.intp), shape)
+
+    def proven(self, steps: ProofSteps, args: list[list[int]]) -> list[int]:
+        return [_product(steps, args[0], row) for row in self.exponents.tolist()]
+
+    def assemble(self, made: Assembler, args: tuple[int, ...], kink: int) -> int:
+        start, width, degree = made.offsets[self.args[0]], self.exponents.shape[1], int(self.exponents.max(initial=0))
+        data = made.listed(self.exponents)
+        return made.put("monomials", self.size, 3, (), data=data, offset=start, width=width, degree=degree)
+
+    def expand(self, ring: Ring, args: list[Terms]) -> Terms:
+        start, m = ring.offsets[self.args[0]], self.exponents.shape[1]
+        before, after = (0,) * start, (0,) * (ring.dim - start - m)
+        return [{(*before, *map(int, e), *after): Fraction(1)} for e in self.exponents.tolist()]
+
     def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
         """Coordinates are finite; their powers may overflow, and meet a zero."""
         return np.where(np.isfinite(value.lo) & np.isfinite(value.hi), SURE, MAYBE)
@@ -66,6 +109,15 @@ class Monomials(Expression):
             factor *= np.where(counts > step, np.maximum(self.exponents - step, 0), 1).prod(axis=2)
         ends = np.cumsum([0] + [len(o) for o in _by_order(self.exponents.shape[1], order)]).tolist()
         return list(np.moveaxis(np.maximum(self.exponents - counts, 0), 2, 0)), factor, ends
+
+
+def _product(steps: ProofSteps, index: list[int], exponents: list[int]) -> int:
+    """A product of powers of coordinates, as a step of a proof."""
+    powers = [steps.power(a, k) for a, k in zip(index, exponents, strict=True) if k]
+    found = powers[0] if powers else steps.step("constant", value=1.0)
+    for factor in powers[1:]:
+        found = steps.step("multiply", found, factor)
+    return found
 
 
 def _levels_first(block: Numbers) -> Numbers:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from itertools import count
-from typing import NoReturn, TypeAlias
+from typing import ClassVar, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ConversionError, ModelError
 from ..html import card, table
+from ..schema import whole
 from ..validation import Array, Data, kept, numbers, shape_of, shown, title
-from .graph import Expression, Gather, Join
-from .printing import text
+from .arrangements import Gather, Join
+from .graph import Expression, Fields, Part, element_of
+from .printing import Origin, text
 
 _NUMBER = count()
 
@@ -43,6 +45,8 @@ class Parameter(Expression):
     4.194528
     """
 
+    op = "parameter"
+    schema: ClassVar[Fields] = {"parameter": whole}
     hint = "Assign its `value`."
 
     def __init__(
@@ -89,6 +93,9 @@ class Parameter(Expression):
 
     def key(self) -> None:
         return None
+
+    def typed(self, k: int, part: Part) -> Origin:
+        return element_of(self, k)
 
 
 Values: TypeAlias = Mapping[Parameter, Array]

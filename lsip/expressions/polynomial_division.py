@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from .polynomials import Exponents, Polynomial
+from .ring import Exponents, Polynomial
 
 
 def division(p: Polynomial, axis: int, root: Polynomial) -> tuple[Polynomial, Polynomial]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Protocol, TypeAlias
 from unicodedata import lookup
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..legible import mathematics, printable
 from ..validation import Data, Foreign, Scalar, Sparse, is_sparse
+from .elementary import FUNCTIONS
 from .naming import called
 from .operands import Axis, Key, Place
 
@@ -26,6 +28,7 @@ class HasOrigin(Protocol):
     def origin(self) -> tuple[Any, ...]: ...
 
 
+Origin: TypeAlias = tuple[Any, ...]
 # An operand as it was typed: an expression, a comparison, numbers, lists of them, or an origin itself.
 Item: TypeAlias = HasOrigin | Scalar | Foreign | Sparse | Sequence["Item"]
 
@@ -189,6 +192,10 @@ class Printer:
         if handler is not None:
             result: tuple[str, int] = handler(*args)
             return result
+        if op in FUNCTIONS and (notation := FUNCTIONS[op].notation) is not None:
+            pattern = notation.latex if self.tex else notation.text
+            tight = notation.latex_tight if self.tex else notation.text_tight
+            return pattern.format(self.show(args[0])), ATOM if tight else POWER
         if op in ("<=", ">=", "==", "<", ">"):
             symbol = {"<=": r"\le" if self.tex else "≤", ">=": r"\ge" if self.tex else "≥", "==": "="}.get(op, op)
             return f"{self.show(args[0])} {symbol} {self.show(args[1])}", SUM
@@ -312,12 +319,6 @@ class Printer:
         body = self.wrapped(u, PRODUCT)
         return (rf"\sum {body}" if self.tex else f"Σ {body}"), SUM
 
-    def _exp(self, u: Item) -> tuple[str, int]:
-        return (f"e^{{{self.show(u)}}}" if self.tex else f"exp({self.show(u)})"), POWER if self.tex else ATOM
-
-    def _sqrt(self, u: Item) -> tuple[str, int]:
-        return (rf"\sqrt{{{self.show(u)}}}" if self.tex else f"√({self.show(u)})"), ATOM if self.tex else POWER
-
     def _absolute(self, u: Item) -> tuple[str, int]:
         return (rf"\left|{self.show(u)}\right|" if self.tex else f"|{self.show(u)}|"), ATOM
 
@@ -355,6 +356,16 @@ def _summands(item: Item) -> tuple[str, Item, Item] | None:
     """A sum or difference: which of them, and its two sides; None if it is neither."""
     origin: tuple[Any, ...] = getattr(item, "origin", None) or ()
     return (origin[0], origin[1], origin[2]) if origin[:1] in (("add",), ("subtract",)) else None
+
+
+def total(terms: list[Any]) -> Any:
+    """A sum of operands that nobody typed."""
+    return reduce(lambda a, b: ("add", a, b), terms) if terms else 0.0
+
+
+def multiple(factor: float, item: Any) -> Any:
+    """A number times an operand."""
+    return item if factor == 1 else ("negative", item) if factor == -1 else ("multiply", factor, item)
 
 
 def _binding(body: str) -> int:

@@ -11,7 +11,8 @@ from scipy import sparse
 from ..errors import ModelError
 from ..validation import numbers, shown
 from .arithmetic import Given, Symbol, operand_of, total
-from .graph import Expression, full
+from .arrangements import full
+from .graph import Expression
 from .operands import Ints
 from .operators import FUNCTION_RULES, RULES
 

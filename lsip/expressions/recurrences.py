@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from ..deadline import EFFORT
 from .chebyshev import ChebyshevSums
-from .graph import Add, Apply, Constant, Divide, Expression, Multiply, Negate, Power
+from .graph import Constant, Expression
 from .interval import LARGEST, NORMAL, Array, up
 from .monomials import Monomials
+from .operations import Add, Apply, Divide, Multiply, Negate, Power
 
 Polynomial = dict[int, Fraction]  # coefficients of Chebyshev polynomials by their degrees, without zeros
 Args = tuple[int, ...]

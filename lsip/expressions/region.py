@@ -18,7 +18,8 @@ from ..domains.points import constant
 from ..errors import ModelError
 from ..legible import legibly
 from ..validation import answer, shown
-from .graph import Condition, Constant, Expression, Index, Linear, as_expression
+from .arrangements import Linear
+from .graph import Condition, Constant, Expression, Index, as_expression
 from .inequalities import Inequalities
 from .printing import latex, text
 from .substitution import substituted

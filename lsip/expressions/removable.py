@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .functions import FUNCTIONS, LOG_2
-from .graph import Add, Apply, Constant, Divide, Expression, Index, Irrational, Multiply, Negate, as_expression
+from .functions import FUNCTIONS
+from .graph import LOG2, Constant, Expression, Index, as_expression
+from .operations import Add, Apply, Divide, Multiply, Negate
 from .operators import RULES
 from .steps import full_range
 
-LOG2 = Irrational("log(2)", LOG_2)
 _divide: Callable[..., Any] = RULES["divide"]
 
 

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from ..errors import ModelError
 from ..validation import MOST_AXES, Array, shown
 from .affine import Affine, Term, Variable
+from .arrangements import Gather, Join
 from .decision_rule import DecisionRule, EntrySlice
 from .folds import Pieces, breaks_of, fold, is_affine, refuse_outside
-from .graph import Constant, Expression, Gather, Index, Join, as_expression
+from .graph import Constant, Expression, Index, as_expression
 from .operands import Ints
 from .printing import text
 from .spanned import Entry, spanned
@@ -124,10 +125,8 @@ class Coefficients(Variable):
     hint = "Its bounds `lower` and `upper` can be."
 
     def __init__(self, rule: Rule, shape: tuple[int, ...], name: str | None, most: Array) -> None:
+        self.rule = rule
         super().__init__(shape, name=name, lower=-most, upper=most)
-        self.__dict__["rule"] = rule
-
-    rule: Rule
 
     def element(self, i: int) -> str:
         """The element of the decision, and the monomial that it is a coefficient of."""
@@ -185,17 +184,15 @@ def _entries(of: Seen, depth: int = 0) -> tuple[Entry, ...]:
 
 def _places(e: Expression) -> list[Entry]:
     """Which entry of an index each element is; a ModelError where one is something else."""
-    if isinstance(e, Index):
-        return [(e, k) for k in range(e.domain.dim)]
-    if isinstance(e, Gather):
-        inner = _places(e.args[0])
-        return [inner[k] for k in e.index.tolist()]
-    if isinstance(e, Join):
-        return [entry for part in e.args for entry in _places(part)]
-    raise ModelError(
-        f"`of` of a rule has entries of an index, such as z[:2], and {e} is a formula. Declare an index that ranges "
-        "over the values of the formula, and write the model in terms of that one."
-    )
+    places = []
+    for node, k in map(e.source, range(e.size)):
+        if not isinstance(node, Index):
+            raise ModelError(
+                f"`of` of a rule has entries of an index, such as z[:2], and {node} is a formula. Declare an index "
+                "that ranges over the values of the formula, and write the model in terms of that one."
+            )
+        places.append((node, k))
+    return places
 
 
 def exponents_up_to(count: int, degree: int, most: int = 100_000) -> Ints:

@@ -25,7 +25,8 @@ from .chart import CellChart
 from .graph import Expression, Index, as_expression
 from .interval import Array
 from .parameter import Values
-from .polynomials import Polynomial, Polynomials
+from .polynomials import Polynomials
+from .ring import Polynomial
 from .tape import Tape
 
 Bools = NDArray[np.bool_]

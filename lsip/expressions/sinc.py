@@ -7,11 +7,12 @@ All of them are integrals, s⁽ⁿ⁾(u) = ∫₀¹ τⁿ cos⁽ⁿ⁾(τ u) dτ
 from __future__ import annotations
 
 from math import factorial
-from typing import overload
+from typing import Any
 
 import numpy as np
 
 from .interval import EPS, Array, Interval, down, up
+from .jets import Numbers
 
 WAVE_ULPS = 4.0  # what np.sin and np.cos may be off by, in the checked range
 
@@ -35,15 +36,7 @@ def _errors() -> tuple[float, ...]:
 ERROR = _errors()
 
 
-@overload
-def sinc(u: Interval, order: int = 0) -> Interval: ...
-
-
-@overload
-def sinc(u: Array, order: int = 0) -> Array: ...
-
-
-def sinc(u: Interval | Array, order: int = 0) -> Interval | Array:
+def sinc(u: Numbers, order: int = 0) -> Any:
     """The derivative of that order of sin(u) / u, at points or over intervals."""
     return _enclosed(u, order) if isinstance(u, Interval) else _values(np.asarray(u, dtype=float), order)
 

@@ -6,14 +6,12 @@ kept as triplets, and a formula that is not affine is found on the way.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from .graph import Add, Divide, Expression, Gather, Index, Join, Linear, Multiply, Negate, Sum
 from .interval import Interval, Matrix
 from .operands import Ints
 from .triplets import moved
@@ -80,30 +78,30 @@ def _totals(group: Ints, terms: Interval) -> tuple[Ints, Interval]:
     return found, Interval(lo, hi)
 
 
-def _added(a: Slopes, b: Slopes, m: int) -> Slopes:
+def added(a: Slopes, b: Slopes, m: int) -> Slopes:
     """a + b, row by row."""
     place = np.concatenate([a.row * m + a.axis, b.row * m + b.axis])
     place, slope = _totals(place, _joined([a.slope, b.slope]))
     return Slopes(a.value + b.value, place // m, place % m, slope)
 
 
-def _multiplied(a: Slopes, b: Slopes, m: int) -> Slopes | None:
+def multiplied(a: Slopes, b: Slopes, m: int) -> Slopes | None:
     """a b, row by row, where one of them does not depend on the index."""
     if len(a.row) and len(b.row):
         if len(np.intersect1d(a.row, b.row)):
             return None
         both, other = a.scaled(b.value), b.scaled(a.value)
-        return _added(both, Slopes(Interval.point(np.zeros(b.size)), other.row, other.axis, other.slope), m)
+        return added(both, Slopes(Interval.point(np.zeros(b.size)), other.row, other.axis, other.slope), m)
     return a.scaled(b.value) if len(a.row) else b.scaled(a.value)
 
 
-def _summed(u: Slopes, k: int, m: int) -> Slopes:
+def run_totals(u: Slopes, k: int, m: int) -> Slopes:
     """Sums of k rows that follow each other."""
     place, slope = _totals((u.row // k) * m + u.axis, u.slope)
     return Slopes(u.value.reshape(-1, k).sum(), place // m, place % m, slope)
 
 
-def _combined(matrix: Matrix, u: Slopes, m: int) -> Slopes:
+def combined(matrix: Matrix, u: Slopes, m: int) -> Slopes:
     """A constant matrix applied to the rows."""
     table: Any = sparse.coo_array(matrix)
     new, entry = moved(u.row, u.size, table.col.astype(np.intp))
@@ -112,34 +110,9 @@ def _combined(matrix: Matrix, u: Slopes, m: int) -> Slopes:
     return Slopes(u.value.reshape(1, -1).linear(matrix)[0], place // m, place % m, slope)
 
 
-AFFINE = (Index, Add, Multiply, Negate, Gather, Sum, Linear, Divide, Join)  # of affine arguments, these may be so
-
-
-def slopes_of(node: Expression, args: list[Slopes], start: Callable[[Index], int], m: int) -> Slopes | None:
-    """What an operation makes of affine arguments, m being the length of an index point; None if it is not affine."""
-    match node:
-        case Index():
-            every = np.arange(node.domain.dim)
-            zero, one = (Interval.point(np.full(len(every), v)) for v in (0.0, 1.0))
-            return Slopes(zero, every, start(node) + every, one)
-        case Add():
-            return _added(args[0].spread(node.size), args[1].spread(node.size), m)
-        case Multiply():
-            return _multiplied(args[0].spread(node.size), args[1].spread(node.size), m)
-        case Negate():
-            return Slopes(-args[0].value, args[0].row, args[0].axis, -args[0].slope)
-        case Gather():
-            return args[0].gathered(node.index)
-        case Sum():
-            return _summed(args[0], node.k, m)
-        case Linear():
-            return _combined(node.matrix, args[0], m)
-        case Divide():
-            u, c = args[0].spread(node.size), args[1].spread(node.size).value
-            return Slopes(u.value / c, u.row, u.axis, u.slope / c[u.row])
-        case Join():
-            starts = np.cumsum([0] + [a.size for a in args])
-            row = np.concatenate([a.row + s for a, s in zip(args, starts.tolist(), strict=False)])
-            axis = np.concatenate([a.axis for a in args])
-            return Slopes(_joined([a.value for a in args]), row, axis, _joined([a.slope for a in args]))
-    return None
+def appended(parts: list[Slopes]) -> Slopes:
+    """Rows one after another."""
+    starts = np.cumsum([0] + [u.size for u in parts])
+    row = np.concatenate([u.row + s for u, s in zip(parts, starts.tolist(), strict=False)])
+    axis = np.concatenate([u.axis for u in parts])
+    return Slopes(_joined([u.value for u in parts]), row, axis, _joined([u.slope for u in parts]))

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import exprel as exponential
 from .arithmetic import register
-from .elementary import EVERYWHERE, Function, increasing, of_scipy
+from .elementary import EVERYWHERE, Function, by_order, increasing, of_scipy
 from .functions import exp, scaled
 from .interval import Array, Interval, widened
 from .jets import Numbers, square
@@ -115,11 +115,7 @@ _TABLE = (
     ),
     Function(
         "exprel",
-        exponential.exprel,
-        lambda f, u: exponential.exprel(u),
-        lambda u, f: exponential.exprel(u, 1),
-        lambda u, f: exponential.exprel(u, 2),
-        lambda u, f: exponential.exprel(u, 3),
+        *by_order(exponential.exprel),
         image=(0.0, np.inf),
         ulps=exponential.EXPREL_ULPS,
         checked=EVERYWHERE,

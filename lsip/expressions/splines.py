@@ -7,20 +7,22 @@ and everything is enclosed with that much more room. So expansions reach across 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
+from ..schema import Either, Schema, demand, missing
 from ..validation import numbers, shown
-from .elementary import EVERYWHERE, Function
-from .graph import Apply, Expression, as_expression
+from .elementary import EVERYWHERE, Function, by_order
+from .graph import NUMBERS, PLACES, WORDS, Expression, Step, Word, as_expression
 from .interval import EPS, Array, Interval, up
 from .jets import Numbers
+from .operations import Apply
 from .operators import FUNCTION_RULES, Operators
 
 if TYPE_CHECKING:
@@ -109,6 +111,14 @@ class Spline(Function):
         p = self.pieces
         return made, (p.knots, p.origins, p.low, p.high, self.span)
 
+    @property
+    def word(self) -> str:
+        return "spline"
+
+    def file_data(self, spelled_out: bool) -> Step | None:
+        parts = {name: getattr(self.pieces, name).tolist() for name in _PIECES}
+        return {**parts, "span": None if self.span == EVERYWHERE else list(self.span)}
+
 
 def made(knots: Array, origins: Array, low: Array, high: Array, span: tuple[float, float] = EVERYWHERE) -> Spline:
     """The function of some pieces, defined between the numbers of `span`."""
@@ -123,39 +133,30 @@ def made(knots: Array, origins: Array, low: Array, high: Array, span: tuple[floa
         room.append(2 * gap * (1 + 4 * EPS) if rounded else np.nan)
         smooth = rounded
 
-    def shaped(order: int) -> Callable[[Numbers], Numbers]:
+    def derived(u: Numbers, order: int = 0) -> Numbers:
         """A derivative, at points or over intervals."""
         level = levels[order]
+        if not isinstance(u, Interval):
+            return np.where((u >= span[0]) & (u <= span[1]), level.at(u), np.nan)
+        box = level.over(u)
+        # Across a knot, a derivative is bounded only if what it is the derivative of does not jump there.
+        across = np.searchsorted(knots, u.lo, side="left") < np.searchsorted(knots, u.hi, side="right")
+        broken = order > 0 and any(np.isnan(r) for r in room[:order])
+        extra = 0.0 if np.isnan(room[order]) else room[order]
+        lo, hi = box.lo - extra, box.hi + extra
+        if extra:
+            lo, hi = np.nextafter(lo, -np.inf), np.nextafter(hi, np.inf)
+        unbounded = across & broken
+        if order > 0:  # an expansion must not reach beyond the ends
+            unbounded = unbounded | (u.lo < span[0]) | (u.hi > span[1])
+        if unbounded.any():
+            lo, hi = np.where(unbounded, -np.inf, lo), np.where(unbounded, np.inf, hi)
+        return Interval(lo, hi)
 
-        def apply(u: Numbers) -> Numbers:
-            if not isinstance(u, Interval):
-                return np.where((u >= span[0]) & (u <= span[1]), level.at(u), np.nan)
-            box = level.over(u)
-            # Across a knot, a derivative is bounded only if what it is the derivative of does not jump there.
-            across = np.searchsorted(knots, u.lo, side="left") < np.searchsorted(knots, u.hi, side="right")
-            broken = order > 0 and any(np.isnan(r) for r in room[:order])
-            extra = 0.0 if np.isnan(room[order]) else room[order]
-            lo, hi = box.lo - extra, box.hi + extra
-            if extra:
-                lo, hi = np.nextafter(lo, -np.inf), np.nextafter(hi, np.inf)
-            unbounded = across & broken
-            if order > 0:  # an expansion must not reach beyond the ends
-                unbounded = unbounded | (u.lo < span[0]) | (u.hi > span[1])
-            if unbounded.any():
-                lo, hi = np.where(unbounded, -np.inf, lo), np.where(unbounded, np.inf, hi)
-            return Interval(lo, hi)
-
-        return apply
-
-    value, first, second, third = map(shaped, range(4))
     digest = sha256(b"".join(part.tobytes() for part in (knots, origins, low, high))).hexdigest()[:12]
     spline = Spline(
         f"spline_{digest}",
-        value,  # type: ignore[arg-type]
-        lambda f, u: value(u),  # type: ignore[arg-type,return-value]
-        lambda u, f: first(u),
-        lambda u, f: second(u),
-        lambda u, f: third(u),
+        *by_order(derived),
         domain=span,
         ulps=1.0,  # unused: enclosures are those of the polynomials
         checked=EVERYWHERE,
@@ -228,5 +229,20 @@ def spline(f: PPoly | BSpline, u: Expression | ArrayLike) -> Any:
     return result
 
 
+def _read(step: Step, args: list[Expression], where: str) -> Expression:
+    knots, origins = step["knots"], step["origins"]
+    low, high = (step[end] for end in ("low", "high"))
+    span = EVERYWHERE if step["span"] is None else tuple(map(float, step["span"]))
+    same = {len(row) for row in (origins, *low, *high)} == {len(knots) + 1} and len(low) == len(high) > 0
+    demand(same, f"{where} has other pieces than its knots say.")
+    ordered = all(a < b for a, b in pairwise(knots)) and len(span) == 2 and span[0] < span[1]
+    within = all(a <= b for one, other in zip(low, high, strict=True) for a, b in zip(one, other, strict=True))
+    demand(ordered and within, f"{where} needs increasing knots, and coefficients between low and high.")
+    knots, origins, low, high = (np.array(part, dtype=float) for part in (knots, origins, low, high))
+    return Apply(made(knots, origins, low, high, (span[0], span[1])), args[0])
+
+
+_PIECES: dict[str, Schema] = {"knots": NUMBERS, "origins": NUMBERS, "low": [NUMBERS], "high": [NUMBERS]}
+WORDS["spline"] = Word(Apply, {"args": PLACES, **_PIECES, "span": Either(NUMBERS, missing)}, _read)
 FUNCTION_RULES[np.interp] = interp
 FUNCTION_RULES[spline] = spline

@@ -8,64 +8,35 @@ import numpy as np
 
 from ..errors import ModelError
 from .enclosed import Enclosed
-from .graph import Constant, Expression, Index
+from .graph import Constant, Expression, Index, in_order
 from .parameter import Values, parameters_in
 from .printing import text
 from .tape import constant_value
 
 
 def substituted(e: Expression, instead: Mapping[Expression, Expression]) -> Expression:
-    """`e` with what is there `instead` of some nodes, each in its shape. Without recursion, each node once."""
+    """`e` with what is there `instead` of some nodes, each in its shape."""
     made: dict[int, Expression] = {id(node): other for node, other in instead.items()}
-    stack: list[tuple[Expression, bool]] = [(e, False)]
-    while stack:
-        node, ready = stack.pop()
+    for node in in_order(e, lambda node: () if id(node) in made else node.args):
         if id(node) in made:
-            continue
-        if not ready:
-            stack.append((node, True))
-            stack.extend((a, False) for a in node.args)
             continue
         args = tuple(made[id(a)] for a in node.args)
         if all(a is b for a, b in zip(args, node.args, strict=True)):
             made[id(node)] = node
-        elif (moved := node.with_index(args[0])) is not None:
-            made[id(node)] = moved
         else:
-            made[id(node)] = _copied(node, args)
+            moved = node.with_index(args[0])
+            made[id(node)] = node.with_args(*args) if moved is None else moved
     return made[id(e)]
-
-
-def _copied(node: Expression, args: tuple[Expression, ...]) -> Expression:
-    """The same operation on other arguments; what was typed is not what stands there now."""
-    copy: Expression = object.__new__(type(node))
-    copy.__dict__.update({**node.__dict__, "args": args})
-    for known in ("origin", "_indices"):  # of the node that it was
-        copy.__dict__.pop(known, None)
-    return copy
 
 
 def numbers_of(e: Expression, values: Values) -> dict[Expression, Expression]:
     """The formulas in `e` that depend on parameters alone, the largest ones, and the doubles that they are."""
     still: dict[int, bool] = {}
-    stack: list[tuple[Expression, bool]] = [(e, False)]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            still[id(node)] = not isinstance(node, Index | Enclosed) and all(still[id(a)] for a in node.args)
-        elif id(node) not in still:
-            stack.append((node, True))
-            stack.extend((a, False) for a in node.args)
+    for node in e.nodes():
+        still[id(node)] = not isinstance(node, Index | Enclosed) and all(still[id(a)] for a in node.args)
     found: dict[Expression, Expression] = {}
-    seen, left = set[int](), [e]
-    while left:
-        node = left.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if not still[id(node)]:
-            left.extend(node.args)
-        elif given := parameters_in(node):
+    for node in in_order(e, lambda node: () if still[id(node)] else node.args):
+        if still[id(node)] and (given := parameters_in(node)):
             value = constant_value(node, values)
             if value is None or not np.isfinite(value).all():
                 told = ", ".join(f"{p.name} is {text(values[p])}" for p in given)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,29 +24,18 @@ from scipy import sparse
 
 from ..deadline import check
 from ..kernel.native import NativeTape, in_use
+from .arrangements import Gather, Join, Linear
+from .compiled import Instructions, assemble
 from .defined import SURE, Doubt
-from .graph import (
-    Absolute,
-    Constant,
-    Expression,
-    Gather,
-    Index,
-    Join,
-    Linear,
-    Multiply,
-    Negate,
-    Pass,
-    Select,
-)
+from .graph import Constant, Expression, Index, Pass, in_order
 from .interval import EPS, NORMAL, Array, Interval, up
 from .jets import Jet, Numbers, tetrahedron, triangle
+from .kinks import Select
 from .operands import Shape
+from .operations import Multiply, Negate
 from .parameter import Parameter, Values, current
 from .recurrences import Closed, closed_forms
-from .slopes import AFFINE, Slopes, slopes_of
-
-if TYPE_CHECKING:
-    from .compiled import Instructions
+from .slopes import Slopes
 
 
 class Quadratic(NamedTuple):
@@ -113,7 +102,7 @@ class Tape:
         self._close()
         # The argument of every kink is an output too: branch-and-bound needs its sign and its slope.
         live = self._live()
-        kinked = [(i, n) for i, n in enumerate(self.nodes) if live[i] and isinstance(n, Select | Absolute)]
+        kinked = [(i, n) for i, n in enumerate(self.nodes) if live[i] and n.kinked]
         self.kink_arguments = [self.args[i][0] for i, _ in kinked]
         for _, kink in kinked:
             self.kinks[id(kink)] = slice(self.kink_count, self.kink_count + kink.size)
@@ -123,7 +112,7 @@ class Tape:
         self.watched = below({self.args[i][0] for i in self.jumps}, self.args)
         varies: list[bool] = []
         for node, args in zip(self.nodes, self.args, strict=True):
-            varies.append(isinstance(node, Index | Select | Absolute) or any(varies[a] for a in args))
+            varies.append(isinstance(node, Index) or node.kinked or any(varies[a] for a in args))
         order = [i for i, v in enumerate(varies) if v and live[i]]
         last_use = self._lifetimes(order)
         self.steps = [(i, self.nodes[i].forward, self.args[i], last_use[i]) for i in order]
@@ -163,19 +152,11 @@ class Tape:
         self.written = self.written._replace(nodes=_bound(self.written.nodes, self._written_parameters, values))
 
     def _sort(self, root: Expression) -> int:
-        """Depth first, without recursion; nodes that compute the same thing are merged."""
+        """Nodes that compute the same thing are merged."""
         place: dict[int, int] = {}
         known: dict[tuple[object, ...], int] = {}
-        stack: list[tuple[Expression, bool]] = [(root, False)]
-        while stack:
-            node, ready = stack.pop()
-            if id(node) in place:
-                continue
+        for node in in_order(root, lambda node: node.args if (other := self._other(node)) is None else (other,)):
             other = self._other(node)
-            if not ready:
-                stack.append((node, True))
-                stack.extend((a, False) for a in (reversed(node.args) if other is None else (other,)))
-                continue
             if other is not None:
                 place[id(node)] = place[id(other)]
                 continue
@@ -400,8 +381,6 @@ class Tape:
     @cached_property
     def instructions(self) -> Instructions | None:
         """The tape as the compiled kernel reads it, where that knows all of its nodes."""
-        from .compiled import assemble
-
         origin = np.zeros((1, self.dim))
         box, point = Pass(Interval(origin, origin), 0, self.offsets, self.kinks), Pass(origin, 0, self.offsets)
         with np.errstate(all="ignore"):
@@ -500,14 +479,14 @@ class Tape:
 
     def linear(self) -> Slopes | None:
         """All outputs with their slopes, outward rounded, if they are affine in the index; None if not."""
-        if self.kink_count or not all(isinstance(self.nodes[i], AFFINE) for i, *_ in self.steps):
+        if self.kink_count:
             return None
         origin = np.zeros((1, self.dim))
         with np.errstate(all="ignore"):
             constants = self._constants(Pass(Interval(origin, origin), 0, self.offsets, self.kinks))
             found: list[Any] = [None if jet is None else Slopes.none(jet.value[0]) for jet in constants]
             for i, _, args, done in self.steps:
-                found[i] = slopes_of(self.nodes[i], [found[a] for a in args], self.offsets.__getitem__, self.dim)
+                found[i] = self.nodes[i].slopes([found[a] for a in args], self.offsets, self.dim)
                 if found[i] is None:
                     return None
                 for a in done:

@@ -20,7 +20,8 @@ from ..deadline import EFFORT, check
 from ..domains import Cell, Domain
 from ..errors import ModelError
 from .chart import CellChart
-from .graph import Add, Apply, Divide, Expression, Index, Multiply, Negate, Power, Select, as_expression
+from .graph import Expression, Index, as_expression
+from .kinks import Select
 from .parameter import Values
 from .printing import text
 from .signs import GuardedCell, halves
@@ -28,7 +29,6 @@ from .tape import Tape
 
 Array = NDArray[np.float64]
 Ends = tuple[float, float]
-ELEMENTWISE = (Add, Apply, Divide, Multiply, Negate, Power)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,10 +180,9 @@ class _UndefinedSearch:
         guards = self._guards()
         for i in sorted(doubtful):
             node = self.tape.nodes[i]
-            if not isinstance(node, Apply | Power):
+            if node.defined is None:
                 continue
-            low, high = node.function.domain if isinstance(node, Apply) else (0.0, np.inf)
-            u = node.args[0]
+            (low, high), u = node.defined, node.args[0]
             # Rules for elements of a longer array would have to know which: those of the whole array count.
             own = tuple(g for g in guards[i] if g.size in (1, u.size))
             part = GuardedCell(self.cell, self.indices, self.values, own)
@@ -203,7 +202,7 @@ class _UndefinedSearch:
                 continue
             branches = isinstance(node, Select) and not node.continuous
             for k, a in enumerate(args):
-                alike = (isinstance(node, ELEMENTWISE) or (branches and k)) and tape.nodes[a].size == node.size
+                alike = (k if branches else node.elementwise) and tape.nodes[a].size == node.size
                 mine = {j: g for j, g in above.items() if g.size == 1 or (alike and g.size == node.size)}
                 if isinstance(node, Select) and branches and k and alike:
                     mine |= self._taken(node, k, args[0])

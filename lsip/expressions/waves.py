@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domains.proven import SMALL_PRODUCT, two_product
-from .graph import Apply, Constant, Expression, Gather, Index, Join, Multiply, Negate
+from .arrangements import Gather, Join
+from .graph import Constant, Expression, Index
 from .interval import Array
+from .operations import Apply, Multiply, Negate
 from .tape import Tape
 
 OTHER, NUMBER, LINE, COSINE, SINE = range(5)  # what an element is; a number is a cosine of frequency 0, too

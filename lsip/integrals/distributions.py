@@ -18,7 +18,8 @@ import numpy as np
 from ..domains import Box
 from ..domains import Interval as Segment
 from ..errors import ModelError
-from ..expressions.graph import Constant, Expression, Gather, Index, Join
+from ..expressions.arrangements import Gather, Join
+from ..expressions.graph import Constant, Expression, Index
 from ..expressions.interval import LARGEST, Interval, down, reciprocal, up
 from ..expressions.polynomials import Polynomials, neighbours
 from ..expressions.printing import text

@@ -14,14 +14,16 @@ from ..domains import Domain, Finite, Product
 from ..domains.points import as_points
 from ..errors import ModelError
 from ..expressions.affine import Affine, Term, enclosed
+from ..expressions.arrangements import Gather, Join
 from ..expressions.enclosed import known
 from ..expressions.folds import spelled
-from ..expressions.graph import Expression, Gather, Index, Join
+from ..expressions.graph import Expression, Index
 from ..expressions.interval import Interval, reciprocal
 from ..expressions.parameter import parameters_in
 from ..expressions.parametric_region import moved_by
-from ..expressions.polynomials import Polynomial, Polynomials, neighbours
+from ..expressions.polynomials import Polynomials, neighbours
 from ..expressions.printing import text
+from ..expressions.ring import Polynomial
 from ..expressions.signs import GuardedCell
 from ..expressions.tape import Tape
 from ..expressions.undefined import coordinates, refuse_undefined
@@ -280,7 +282,7 @@ def _alike(formulas: list[Expression]) -> Iterator[tuple[Expression, list[int]]]
     place = 0
     for formula in formulas:
         for k in range(formula.size):
-            whole, element = _origin(formula, k)
+            whole, element = formula.source(k)
             elements, places = found.setdefault(whole, ([], []))
             elements.append(element)
             places.append(place)
@@ -291,19 +293,6 @@ def _alike(formulas: list[Expression]) -> Iterator[tuple[Expression, list[int]]]
         if some:
             parts = tuple(Gather(e, np.array(elements, dtype=np.intp)) for e, elements, _ in some)
             yield Join(parts), [i for *_, places in some for i in places]
-
-
-def _origin(e: Expression, k: int) -> tuple[Expression, int]:
-    """Where an element comes from, before it was put together with others."""
-    while isinstance(e, Gather | Join):
-        if isinstance(e, Gather):
-            k, e = int(e.index[k]), e.args[0]
-            continue
-        ends = np.cumsum(e.sizes)
-        part = int(np.searchsorted(ends, k, side="right"))
-        k, e = k - int(ends[part] - e.sizes[part]), e.args[part]
-        k = k if e.size > 1 else 0
-    return e, k
 
 
 def samples_of(given: object, domain: Domain, name: str) -> Array:

@@ -13,8 +13,7 @@ import numpy as np
 from ..domains import Ball, Box, Domain, Product, Simplex
 from ..domains import Interval as Segment
 from ..errors import ModelError
-from ..expressions.arithmetic import PI
-from ..expressions.graph import Expression, Index, as_expression
+from ..expressions.graph import PI, Expression, Index, as_expression
 from .volume import number, refuse
 
 

@@ -16,7 +16,8 @@ from ..errors import ModelError
 from ..expressions.enclosed import known
 from ..expressions.graph import Expression
 from ..expressions.interval import Interval
-from ..expressions.polynomials import Exponents, Polynomial, neighbours
+from ..expressions.polynomials import neighbours
+from ..expressions.ring import Exponents, Polynomial
 from ..lifetime import Remembered
 
 PI = Interval(np.array([3.141592653589793]), np.array([3.1415926535897936]))

@@ -20,7 +20,8 @@ from scipy import sparse
 from ..domains import Domain
 from ..errors import ModelError
 from ..expressions.affine import Affine
-from ..expressions.graph import Expression, Gather, Index, as_expression
+from ..expressions.arrangements import Gather
+from ..expressions.graph import Expression, Index, as_expression
 from ..expressions.parameter import parameters_in
 from ..expressions.printing import latex
 from ..expressions.tape import Tape, constant_value

@@ -20,8 +20,10 @@ from scipy import sparse
 from ..domains import Domain, Finite, Product
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Term, Variable, enclosed
+from ..expressions.arrangements import Gather, Join, Linear
 from ..expressions.convex_rows import ConvexConstraint
-from ..expressions.graph import Constant, Expression, Gather, Index, Join, Linear, Negate
+from ..expressions.graph import Constant, Expression, Index
+from ..expressions.operations import Negate
 from ..expressions.parameter import Parameter, Values, current, parameters_in
 from ..expressions.printing import text
 from ..expressions.sums import DoubleDouble, together, totals

@@ -17,15 +17,17 @@ from scipy import sparse
 
 from ..domains import Cell, Domain, Product
 from ..errors import ModelError
+from ..expressions.arrangements import Join, picked
 from ..expressions.chart import CellChart
 from ..expressions.directions import WorstDirection
-from ..expressions.graph import Constant, Expression, Index, Join, Linear, picked
+from ..expressions.graph import Expression, Index
 from ..expressions.interval import EPS, Interval, down, up
 from ..expressions.jets import tetrahedron, triangle
 from ..expressions.lanes import enclose_lanes, evaluate_lanes
 from ..expressions.parameter import Values, current, depending
 from ..expressions.parametric_region import at_values, moved_by
-from ..expressions.polynomials import Polynomial, Polynomials
+from ..expressions.polynomials import Polynomials
+from ..expressions.ring import Polynomial
 from ..expressions.slopes import Slopes
 from ..expressions.tape import Quadratic, Tape
 from ..expressions.undefined import UndefinedPlace, coordinates, where_undefined
@@ -380,7 +382,8 @@ class DeclaredFamily:
         """The steps that compute the rows."""
         tape = self.tape
         for node, args in zip(tape.written.nodes, tape.written.args, strict=True):
-            yield type(node).__name__, args, _step(node, tape.offsets)
+            own = (tape.offsets[node],) if isinstance(node, Index) else node.content()
+            yield type(node).__name__, args, own
 
     def renewal(self, cell: Cell, before: Hashable) -> Renewal | None:
         """The numbers of other rows, and those that depend on parameters with other values than before."""
@@ -648,15 +651,6 @@ class BlackBoxFamily:
 
 def _factors(domain: Domain) -> tuple[Domain, ...]:
     return domain.factors if isinstance(domain, Product) else (domain,)
-
-
-def _step(node: Expression, offsets: dict[Index, int]) -> Any:
-    """What a step is beside its arguments."""
-    if isinstance(node, Constant):
-        return node.value, node.rounded
-    if isinstance(node, Linear):
-        return (node.matrix,)
-    return (offsets[node],) if isinstance(node, Index) else node.key()
 
 
 def unique_runs(y: Array) -> tuple[Array, Ints]:

@@ -20,7 +20,8 @@ from ..expressions.affine import Affine, Term, Variable
 from ..expressions.convex import Atoms, Convex
 from ..expressions.directions import Definite, Directions, Euclidean, Largest, Magnitude
 from ..expressions.graph import Constant, Expression
-from ..expressions.serialize import TUNING, Data, Writer
+from ..expressions.limits import LIMITS
+from ..expressions.serialize import Data, Writer
 from ..expressions.sums import DoubleDouble, Scattered
 from ..expressions.unparse import AffineEntry, ConvexEntry
 from ..schema import Either, Schema, demand, missing, number, text, whole
@@ -115,7 +116,7 @@ class FormulaReader:
         if varying is None:  # else a step makes so many numbers
             _check_size(prod(shape), listed)
         self.numbers += prod(shape)
-        demand(self.numbers <= TUNING.most_numbers, "its arrays are too large for a file.")
+        demand(self.numbers <= LIMITS.most_numbers, "its arrays are too large for a file.")
         demand(varying is None or varying < len(self.steps), "a formula is made by no step.")
         terms = tuple(self._term(t, prod(shape)) for t in data["terms"])
         constants = tuple(_constants(c, prod(shape)) for c in data["constants"])
@@ -151,8 +152,8 @@ class FormulaReader:
         demand(fits and (np.abs(signs) == 1).all(), "a convex part has parts of other lengths, or signs that are none.")
         width = of.shape[1]
         demand(kind != "absolute" or width == 1, "an absolute value is that of one number.")
-        square = isqrt(width) ** 2 == width <= TUNING.most_entries
-        demand(kind != "definite" or square, f"a matrix is square, with {TUNING.most_entries} entries at most.")
+        square = isqrt(width) ** 2 == width <= LIMITS.most_entries
+        demand(kind != "definite" or square, f"a matrix is square, with {LIMITS.most_entries} entries at most.")
         finite = all(np.isfinite(c.numbers.value).all() for c in of.constants)
         demand(finite, "a convex part is of something infinite.")
         return Atoms(KINDS[kind](), of, _places(data["rows"], size), signs)
@@ -160,7 +161,7 @@ class FormulaReader:
 
 def _check_size(size: int, listed: int) -> None:
     """Refuse arrays nearly all of whose elements nothing is said about: a few words could ask for any memory."""
-    demand(size <= 2 * listed + TUNING.most_unlisted, f"an array has {size} elements, and only {listed} entries.")
+    demand(size <= 2 * listed + LIMITS.most_unlisted, f"an array has {size} elements, and only {listed} entries.")
 
 
 def _constants(data: Data, size: int) -> Scattered:

@@ -22,8 +22,9 @@ from ..expressions.graph import Constant, Expression, Index
 from ..expressions.interval import LARGEST
 from ..expressions.parameter import Values
 from ..expressions.parametric_region import at_values
-from ..expressions.polynomials import Polynomial, Polynomials
+from ..expressions.polynomials import Polynomials
 from ..expressions.printing import text
+from ..expressions.ring import Polynomial
 from ..expressions.tape import Tape
 from .rational import whole_factor
 from .solid import Flat, flat_parts

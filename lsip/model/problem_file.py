@@ -31,10 +31,11 @@ from ..expressions.convex import Convex
 from ..expressions.convex_rows import ConvexConstraint, Height, at_most_zero
 from ..expressions.graph import Index
 from ..expressions.index_sets import domain_data, domain_schema, inequalities, read_domain
+from ..expressions.limits import LIMITS
 from ..expressions.parameter import Parameter
 from ..expressions.printing import text as printed
 from ..expressions.rule import Coefficients, Rule
-from ..expressions.serialize import TUNING, Data, Writer, finite_or_none, read_steps, step_schema
+from ..expressions.serialize import Data, Writer, finite_or_none, read_steps, step_schema
 from ..schema import Either, Schema, conform, demand, flag, missing, number, text, whole
 from ..validation import is_mapping
 from .callables import FamilyOn
@@ -190,7 +191,7 @@ def read_problem(data: Any) -> tuple[Goal, list[Constraint | ForAll], str]:
     demand(known, f"it has not the format {FORMAT}, version {VERSION}, which this version of lsip reads.")
     conform(data, schema(), "it")
     unset = [p["shape"] for p in data["parameters"] if p["value"] is None]
-    demand(sum(map(prod, unset)) <= TUNING.most_entries, "its parameters without values are too large for a file.")
+    demand(sum(map(prod, unset)) <= LIMITS.most_entries, "its parameters without values are too large for a file.")
     parameters = [_read_parameter(p) for p in data["parameters"]]
     indices = [Index(i["name"], read_domain(i["domain"], parameters)) for i in data["indices"]]
     variables = [_read_variable(v, indices) for v in data["variables"]]
@@ -206,7 +207,7 @@ def _read_variable(data: Data, indices: Sequence[Index]) -> Variable:
     shape, seen, degree = tuple(data["shape"]), data.get("sees"), data.get("degree", 0)
     size = prod(shape)
     if seen is not None:
-        demand(0 < degree <= TUNING.most_exponent, f"{data['name']} has a degree beyond 1 to {TUNING.most_exponent}.")
+        demand(0 < degree <= LIMITS.most_exponent, f"{data['name']} has a degree beyond 1 to {LIMITS.most_exponent}.")
         size *= comb(len(seen) + degree, degree) if seen else 1
     fits = all(len(data[end]) == size for end in ("lower", "upper"))
     demand(fits, f"{data['name']} needs {size} bounds on each side.")

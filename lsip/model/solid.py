@@ -17,7 +17,8 @@ from ..deadline import check
 from ..domains import Cell
 from ..expressions.chart import CellChart
 from ..expressions.graph import Expression, Index, as_expression
-from ..expressions.polynomials import Polynomial, Polynomials
+from ..expressions.polynomials import Polynomials
+from ..expressions.ring import Polynomial
 from ..expressions.signs import halves, nonnegative_on, product_of
 from ..expressions.tape import Tape
 

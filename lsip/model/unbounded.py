@@ -26,9 +26,10 @@ from ..expressions.affine import Affine, Constraint, Term, enclosed
 from ..expressions.graph import Expression, Index, as_expression
 from ..expressions.operands import Ints
 from ..expressions.parameter import Values
-from ..expressions.polynomials import Polynomial
 from ..expressions.printing import text
+from ..expressions.ring import Polynomial
 from ..expressions.sums import DoubleDouble
+from ..lifetime import Remembered
 from .identities import polynomials_of
 
 if TYPE_CHECKING:
@@ -227,9 +228,14 @@ def _degrees(body: Affine, moved: list[list[Polynomial]], axes: list[int]) -> li
     return degrees
 
 
+_known_parts = Remembered[Index, dict[int, tuple[Part, ...]]]()  # by the exponent, as long as the index lives
+
+
 def _parts(endless: Index, free: Ints, shifts: list[tuple[Fraction, int, bool]], exponent: int) -> tuple[Part, ...]:
     """The part near the end, and one for every side on which a coordinate may be the largest; the same for all rows."""
-    kept: dict[int, tuple[Part, ...]] = endless.__dict__.setdefault("_parts", {})  # as long as the index lives
+    if endless not in _known_parts:
+        _known_parts[endless] = {}
+    kept = _known_parts[endless]
     if exponent not in kept:
         kept[exponent] = tuple(_made(endless, free, shifts, exponent))
     return kept[exponent]

@@ -21,7 +21,7 @@ from ..validation import Distance, Level, Seed, checked, shown
 
 if TYPE_CHECKING:
     from ..expressions.interval import Interval
-    from ..expressions.polynomials import Polynomial
+    from ..expressions.ring import Polynomial
     from ..expressions.tape import Quadratic
     from ..expressions.waves import Waves
 

@@ -20,7 +20,7 @@ from ..expressions.chart import CellChart
 from ..expressions.graph import Index
 from ..expressions.interval import EPS, Interval
 from ..expressions.jets import tetrahedron, triangle
-from ..expressions.polynomials import Polynomial
+from ..expressions.ring import Polynomial
 from ..expressions.tape import Quadratic, Tape, cubic_weights, middle, quadratic_weights
 from .base import AffineForm, Array, EnclosableViolation, Enclosure, EnclosureMemory, Ints, Pieces, Rows
 

@@ -22,7 +22,7 @@ from ..deadline import EFFORT
 from ..domains.proven import LOST
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
-from ..expressions.polynomials import Polynomial
+from ..expressions.ring import Polynomial
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]

@@ -38,31 +38,11 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import ModelError
-from ..expressions.angle import Angle
-from ..expressions.elementary import FUNCTIONS
-from ..expressions.enclosed import Enclosed
-from ..expressions.graph import (
-    Absolute,
-    Add,
-    Apply,
-    Constant,
-    Divide,
-    Expression,
-    Gather,
-    Index,
-    Irrational,
-    Join,
-    Linear,
-    Multiply,
-    Negate,
-    Power,
-    Select,
-    Sum,
-)
+from ..expressions.arrangements import matrix_rows
+from ..expressions.graph import Index
 from ..expressions.index_sets import Cut, domain_data
-from ..expressions.monomials import Monomials
 from ..expressions.region import Region
-from ..expressions.serialize import finite_or_none, matrix_rows
+from ..expressions.serialize import finite_or_none
 from ..expressions.tape import Tape
 from ..model.families import RowFamily
 from ..model.program import Program
@@ -71,7 +51,6 @@ from .certificate import Certificate
 
 FORMAT, VERSION = "lsip-proof", 1
 Data = dict[str, Any]
-Extra = float | str | bool | list[float]  # what a step has beside its arguments
 _EXACT: dict[str, Callable[[list[Fraction]], Fraction]] = {
     "add": lambda v: sum(v, Fraction(0)),
     "multiply": lambda v: v[0] * v[1],
@@ -193,10 +172,10 @@ class _ProofSteps:
         """The steps of formulas, and the places of their numbers."""
         steps, known = _ProofSteps(tape.offsets), dict[int, list[int]]()
         for i, node, args in tape.written.steps():
-            known[i] = steps.read(node, [known[a] for a in args])
+            known[i] = node.proven(steps, [known[a] for a in args])
         return steps, known[tape.written.output]
 
-    def step(self, op: str, *args: int, **extra: Extra) -> int:
+    def step(self, op: str, *args: int, **extra: Any) -> int:
         """The place of a step."""
         given = [Fraction(self.steps[a]["value"]) for a in args if self.steps[a]["op"] == "constant"]
         if op in _EXACT and len(given) == len(args):
@@ -227,65 +206,3 @@ class _ProofSteps:
         if k != round(k) and 2 * k == round(2 * k):
             return self.power(self.step("sqrt", a), 2 * k)
         return self.step("power", a, exponent=int(k) if k == round(k) else float(k))
-
-    def monomial(self, index: list[int], exponents: list[int]) -> int:
-        """A product of powers of coordinates."""
-        powers = [self.power(a, k) for a, k in zip(index, exponents, strict=True) if k]
-        found = powers[0] if powers else self.step("constant", value=1.0)
-        for factor in powers[1:]:
-            found = self.step("multiply", found, factor)
-        return found
-
-    def read(self, node: Expression, args: list[list[int]]) -> list[int]:
-        """The steps of all numbers of a node; an argument of length 1 stands for as many equal ones as are needed."""
-        match node:
-            case Index():
-                return [self.step("index", coordinate=self.offsets[node] + k) for k in range(node.domain.dim)]
-            case Enclosed():
-                ends = zip(node.lower.ravel().tolist(), node.upper.ravel().tolist(), strict=True)
-                return [
-                    self.step("constant", value=a) if a == b else self.step("between", ends=[a, b]) for a, b in ends
-                ]
-            case Irrational():
-                return [self.step("irrational", name=node.name)]
-            case Constant():
-                if not np.isfinite(node.value).all():
-                    raise ModelError("A constant of the model is infinite or nan; it cannot be exported.")
-                return [self.step("constant", value=v) for v in node.value.ravel().tolist()]
-            case Apply():
-                powers = {"square": 2.0, "reciprocal": -1.0}
-                name = node.function.name
-                if name not in FUNCTIONS:
-                    raise ModelError(f"The format of proofs has no name for a {name.partition('_')[0]}, as in {node}.")
-                return [self.power(a, powers[name]) if name in powers else self.step(name, a) for a in args[0]]
-            case Power():
-                return [self.power(a, k) for a, k in _together([args[0], node.exponents.ravel().tolist()])]
-            case Gather():
-                return [args[0][i] for i in node.index.tolist()]
-            case Join():
-                return [a for part in args for a in part]
-            case Sum():
-                return [self.step("add", *args[0][i : i + node.k]) for i in range(0, len(args[0]), node.k)]
-            case Linear():
-                return [self.linear(row, args[0]) for row in matrix_rows(sparse.csr_matrix(node.matrix))]
-            case Monomials():
-                return [self.monomial(args[0], row) for row in node.exponents.tolist()]
-            case Select():  # a maximum is one of its last two arguments, whatever decides
-                if node.continuous:
-                    return [self.step("maximum", *each[1:]) for each in _together(args)]
-                return [self.step("select", *each, otherwise=node.otherwise) for each in _together(args)]
-        names = {Add: "add", Multiply: "multiply", Divide: "divide", Negate: "negate", Absolute: "absolute"}
-        op = {**names, Angle: "angle"}.get(type(node))
-        if op is None:
-            raise ModelError(f"The format of proofs has no name for {type(node).__name__}, which is part of the model.")
-        return [self.step(op, *each) for each in _together(args)]
-
-    def linear(self, row: list[list[Any]], args: list[int]) -> int:
-        """A sum of multiples."""
-        terms = [(args[j], v) for j, v in row if v != 0]
-        return self.step("linear", *(a for a, _ in terms), weights=[v for _, v in terms])
-
-
-def _together(args: list[list[Any]]) -> list[tuple[Any, ...]]:
-    size = max(map(len, args)) if all(args) else 0
-    return list(zip(*(a * size if len(a) == 1 else a for a in args), strict=True)) if size else []

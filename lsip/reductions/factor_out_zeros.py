@@ -27,7 +27,7 @@ import numpy as np
 
 from ..domains import Domain
 from ..expressions.polynomial_division import division
-from ..expressions.polynomials import Polynomial
+from ..expressions.ring import Polynomial
 from ..legible import shortened
 from ..model.families import DeclaredFamily, formulas
 from ..model.program import Program

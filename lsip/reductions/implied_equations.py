@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domains import Domain
-from ..expressions.polynomials import Polynomial
+from ..expressions.ring import Polynomial
 from ..model.families import DeclaredFamily
 from ..model.program import Program
 from .affine_hull import TUNING, AffineHull, Array, Implied, Row

@@ -8,10 +8,13 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ..expressions.arrangements import Gather, Join, Linear, picked
 from ..expressions.enclosed import known
-from ..expressions.graph import Constant, Expression, Gather, Join, Linear, Multiply, picked
+from ..expressions.graph import Constant, Expression
 from ..expressions.monomials import Monomials
-from ..expressions.polynomials import Exponents, Polynomial, Polynomials, neighbours
+from ..expressions.operations import Multiply
+from ..expressions.polynomials import Polynomials, neighbours
+from ..expressions.ring import Exponents, Polynomial
 from ..expressions.tape import Tape
 from ..model.families import DeclaredFamily
 from .affine_hull import Array, Row

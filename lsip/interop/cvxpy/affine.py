@@ -18,7 +18,9 @@ from scipy import sparse
 
 from ...errors import ModelError, NotAffineError
 from ...expressions.affine import Affine, Variable
-from ...expressions.graph import Constant, Expression, Gather, Join, Linear, Negate, as_expression
+from ...expressions.arrangements import Gather, Join, Linear
+from ...expressions.graph import Constant, Expression, as_expression
+from ...expressions.operations import Negate
 from ...masters.base import is_sparse
 from ...validation import numbers
 from .index import IndexExpression

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...expressions.graph import Add, Constant, Expression, Gather, Join, Linear, Multiply, Negate, as_expression
+from ...expressions.arrangements import Gather, Join, Linear
+from ...expressions.graph import Constant, Expression, as_expression
+from ...expressions.operations import Add, Multiply, Negate
 from .comparison import Value
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ModelError
+from ...expressions.arrangements import Join
 from ...expressions.folds import Folded, written_out
-from ...expressions.graph import Expression, Index, Join, as_expression
+from ...expressions.graph import Expression, Index, as_expression
 from ...expressions.tape import Tape
 from ...model.callables import TRACES
 from .columns import Columns
