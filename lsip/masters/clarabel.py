@@ -1,16 +1,16 @@
-"""Programs with second-order cones, solved by Clarabel, which comes with CVXPY."""
+"""Programs with second-order cones, solved by Clarabel."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
+import clarabel
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from ..deadline import check, left
-from ..errors import MissingExtraError, OutOfTime
+from ..errors import OutOfTime
 from .base import Backend, Capabilities, FiniteProgram, FiniteResult, MasterError
 from .written import Sides, WrittenProgram, optimal
 
@@ -22,7 +22,6 @@ class ClarabelProgram(WrittenProgram):
 
     def __init__(self, program: FiniteProgram, tol: float) -> None:
         super().__init__(program, tol)
-        self.clarabel = _package()
         self._form, self._matrix = self._written(program), program.A
 
     def solve(self, **options: object) -> FiniteResult:
@@ -35,7 +34,7 @@ class ClarabelProgram(WrittenProgram):
         high, low = np.isfinite(program.upper), np.isfinite(program.lower)
         right = np.concatenate([*rows, program.upper[high], -program.lower[low], program.row_upper[curved]])
         nothing = sparse.csc_matrix((len(program.c), len(program.c)))
-        found = self.clarabel.DefaultSolver(nothing, program.c, matrix, right, kinds, self._settings()).solve()
+        found = clarabel.DefaultSolver(nothing, program.c, matrix, right, kinds, self._settings()).solve()
         status = str(found.status)
         if status == "MaxTime":
             raise OutOfTime("Clarabel ran out of time.")
@@ -60,12 +59,12 @@ class ClarabelProgram(WrittenProgram):
         bounds = [unit[np.isfinite(program.upper)], -unit[np.isfinite(program.lower)]]
         matrix = sparse.vstack([sides.equal, sides.upper, *bounds, program.A[curved]], format="csc")
         equal, count = len(sides.value), matrix.shape[0] - len(curved)
-        kinds = [self.clarabel.ZeroConeT(equal), self.clarabel.NonnegativeConeT(count - equal)]
-        kinds += [self.clarabel.SecondOrderConeT(len(rows)) for rows in program.cones]
+        kinds = [clarabel.ZeroConeT(equal), clarabel.NonnegativeConeT(count - equal)]
+        kinds += [clarabel.SecondOrderConeT(len(rows)) for rows in program.cones]
         return matrix, kinds, sides, straight, curved
 
     def _settings(self) -> Any:
-        settings = self.clarabel.DefaultSettings()
+        settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.max_threads = 1
         # A small share of the gap, but no more than what interior-point methods can reach.
@@ -76,19 +75,3 @@ class ClarabelProgram(WrittenProgram):
 
 
 CLARABEL = Backend("Clarabel", ClarabelProgram, Capabilities(cones=True))
-
-
-def available() -> bool:
-    """Whether Clarabel is installed."""
-    return find_spec("clarabel") is not None
-
-
-def _package() -> Any:
-    try:
-        import clarabel
-    except ImportError:
-        raise MissingExtraError(
-            "Counterparts over balls and ellipsoids are second-order cone programs, which Clarabel solves: "
-            "pip install 'lsip[cvxpy]'. Without it, solve(method=lsip.Exchange()) needs nothing."
-        ) from None
-    return clarabel
