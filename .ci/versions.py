@@ -102,7 +102,7 @@ def tested(label: str, python: str, packages: list[str]) -> bool:
     threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     passed = subprocess.run(command, cwd=ROOT, env={**os.environ, **threads}, check=False).returncode == 0
     installed = re.findall(
-        r"^(?:numpy|scipy|highspy)==.*$", _said([str(interpreter), "-m", "pip", "freeze"]), re.MULTILINE
+        r"^(?:numpy|scipy|highspy|clarabel)==.*$", _said([str(interpreter), "-m", "pip", "freeze"]), re.MULTILINE
     )
     said = "passed" if passed else "failed"
     print(f"{label}: {said} with {', '.join(installed)}, {time.monotonic() - start:.0f} s.", flush=True)

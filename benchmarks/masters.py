@@ -31,7 +31,7 @@ PATIENCE = 40.0  # seconds until a try hangs
 SHARES = (0.05, 0.2, 0.5, 1.0)  # of the answers that are lies, at random
 NAMES = ("LyingMaster", "HiGHS", "highs", "Clarabel")
 LINEAR, WHOLE = ("highs", "cvxpy", "gurobi"), ("integer", "cone")
-NEEDS = {"cvxpy": "cvxpy", "gurobi": "gurobipy", "cone": "clarabel"}  # what has to be installed
+NEEDS = {"cvxpy": "cvxpy", "gurobi": "gurobipy"}  # what has to be installed
 CLOSE = 1e-9  # what rounding may do to a bound, relatively
 COUNTS = ("solved", "certified", "false", "misleading", "raw", "unnamed", "refused", "hung")
 

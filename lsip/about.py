@@ -10,7 +10,7 @@ from .kernel.native import cores, kernel
 from .legible import legibly
 from .version import __version__
 
-PACKAGES = ("numpy", "scipy", "highspy", "cvxpy", "pyomo", "gurobipy", "torch")
+PACKAGES = ("numpy", "scipy", "highspy", "clarabel", "cvxpy", "pyomo", "gurobipy", "torch")
 
 
 @dataclass(frozen=True)

@@ -505,3 +505,61 @@ def test_matrices_may_be_lists_of_lists() -> None:
     solution = lsip.Problem(lsip.minimize(a.sum()), [constraint]).solve(verbose=False)
     assert solution.certified
     assert solution.value == pytest.approx(2.0, abs=1e-7)
+
+
+# ---- cones without an index -----------------------------------------------------------------------------------------
+
+
+def test_least_squares_are_proven_at_once():
+    rng = np.random.default_rng(0)
+    A, b = rng.normal(size=(100, 40)), rng.normal(size=100)
+    x = lsip.Variable(40, name="x")
+    solution = lsip.Problem(lsip.minimize(np.linalg.norm(A @ x - b))).solve(verbose=False)
+    assert solution.certified
+    assert len(solution.history) == 1
+    best = np.sqrt(np.linalg.lstsq(A, b)[1][0])
+    assert solution.lower - 1e-12 <= best <= solution.upper + 1e-12
+    solution.verify()
+
+
+def test_the_largest_eigenvalue_of_twenty_rows():
+    M = np.random.default_rng(1).normal(size=(6, 20, 20))
+    M = M + M.transpose(0, 2, 1)
+    x, e = lsip.Variable(5, name="x", lower=-1, upper=1), lsip.Variable(name="e")
+    matrix = M[0] + sum(x[i] * M[i + 1] for i in range(5))
+    solution = lsip.Problem(lsip.minimize(e), [lsip.psd(e * np.eye(20) - matrix)]).solve(verbose=False)
+    assert solution.certified
+    assert len(solution.history) <= 2
+    at = M[0] + np.einsum("i,ijk->jk", solution[x], M[1:])
+    assert solution.value == pytest.approx(np.linalg.eigvalsh(at)[-1], rel=1e-7)
+    solution.verify()
+
+
+def test_sums_of_norms_with_an_index_beside_them():
+    rng = np.random.default_rng(2)
+    x, t = lsip.Variable(3, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    lengths = sum(np.linalg.norm(x - p) for p in rng.normal(size=(5, 3)))
+    rows = [lsip.forall(t, x[0] + x[1] * t + x[2] * t**2 >= np.sin(t) + 0.1), np.linalg.norm(x) + np.abs(x[0]) <= 2]
+    problem = lsip.Problem(lsip.minimize(lengths), rows)
+    conic, cut = problem.solve(verbose=False), problem.solve(method=lsip.Exchange(), verbose=False)
+    assert conic.certified
+    assert cut.certified
+    assert max(conic.lower, cut.lower) <= min(conic.upper, cut.upper)
+    assert len(conic.history) < len(cut.history)
+    conic.verify()
+
+
+def test_cones_that_contradict_each_other():
+    x = lsip.Variable(2, name="x")
+    rows = [np.linalg.norm(x - 1) <= 0.5, np.linalg.norm(x + 1) <= 0.5]
+    solution = lsip.Problem(lsip.minimize(x[0]), rows).solve(verbose=False)
+    assert solution.status is lsip.Status.INFEASIBLE
+    solution.verify()
+
+
+def test_an_optimum_of_zero_falls_back_to_cuts():
+    x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    rows = [lsip.forall(t, np.linalg.norm(np.stack([x[0] - t, x[1]])) <= 1 + x[0])]
+    solution = lsip.Problem(lsip.minimize(np.linalg.norm(x)), rows).solve(verbose=False)
+    assert solution.certified
+    assert solution.value == pytest.approx(0, abs=1e-9)

@@ -207,14 +207,6 @@ def test_a_counterpart_is_chosen_for_many_coefficients() -> None:
     assert len(problem.solve(method=Exchange(tol=1e-4), verbose=False, warm_start=None).history) > 1
 
 
-def test_without_clarabel_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "clarabel", None)
-    with pytest.raises(lsip.MissingExtraError, match="lsip\\[cvxpy\\]"):
-        program(lsip.Ball([0, 0], 1.0)).solve(method=Counterpart(), verbose=False)
-
-
 def test_units_do_not_matter() -> None:
     rng = np.random.default_rng(3)
     values = []

@@ -86,7 +86,6 @@ def test_every_method_keeps_whole_variables_whole(method):
 def test_counterparts_with_cones_keep_whole_variables_whole():
     x, z = lsip.Variable(3, name="x", integer=True, lower=0, upper=5), lsip.Index("z", lsip.Ball([0, 0, 0], 1))
     problem = lsip.Problem(lsip.maximize(x.sum()), [lsip.forall(z, (2 + z) @ x <= 7.9)])
-    pytest.importorskip("clarabel")
     solution = solved(problem, method=lsip.Counterpart())
     assert on_trust(solution)
     every = np.array(list(product(range(6), repeat=3)), dtype=float)

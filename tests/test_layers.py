@@ -21,12 +21,11 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("lsip", "rl", "envs")
 OURS = (*PACKAGES, "tests", "benchmarks")
 
-CORE = {"numpy", "scipy", "highspy"}  # what lsip may import at module level, besides the standard library
+CORE = {"numpy", "scipy", "highspy", "clarabel"}  # what lsip may import at module level, besides the standard library
 SLOW = ("scipy.stats", "scipy.optimize")  # parts of the core that would make `import lsip` slow
 OWNERS = {  # optional packages: the only files of lsip that may import them, inside functions
     "matplotlib": {"lsip/plotting.py"},
     "gurobipy": {"lsip/masters/gurobi.py"},
-    "clarabel": {"lsip/masters/clarabel.py"},
     "typing_extensions": {"lsip/expressions/affine.py"},  # for the type checker, which has it
     "pandas": {"lsip/solution/frames.py", "lsip/solution/solution.py"},
     "cvxpy": {"lsip/model/discretisation.py", "lsip/masters/cvxpy.py", "lsip/interop/cvxpy/package.py"},

@@ -23,14 +23,12 @@ from .extensions import master_checks
 from .extensions.master_checks import LP
 
 TOL = 1e-8
-INSTALLED = {
-    package: importlib.util.find_spec(package) is not None for package in ("gurobipy", "cvxpy", "pyomo", "clarabel")
-}
+INSTALLED = {package: importlib.util.find_spec(package) is not None for package in ("gurobipy", "cvxpy", "pyomo")}
 NAMES = [
     "highs",
     pytest.param("gurobi", marks=pytest.mark.skipif(not INSTALLED["gurobipy"], reason="needs gurobipy")),
     pytest.param("cvxpy:HIGHS", marks=pytest.mark.skipif(not INSTALLED["cvxpy"], reason="needs cvxpy")),
-    pytest.param("cvxpy:CLARABEL", marks=pytest.mark.skipif(not INSTALLED["clarabel"], reason="needs cvxpy")),
+    pytest.param("cvxpy:CLARABEL", marks=pytest.mark.skipif(not INSTALLED["cvxpy"], reason="needs cvxpy")),
     pytest.param("pyomo:appsi_highs", marks=pytest.mark.skipif(not INSTALLED["pyomo"], reason="needs pyomo")),
 ]
 every_master = pytest.mark.parametrize("name", NAMES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,12 @@ class Cone(Protocol):
 
     All methods take k points or boxes at once, as arrays (k, size).
     """
+
+    kind: ClassVar[str]  # as back ends know it
+
+    @property
+    def exponents(self) -> tuple[float, ...]:
+        """Of a power cone; none of others."""
 
     @property
     def size(self) -> int:

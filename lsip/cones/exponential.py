@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from .base import Array, Mask, crossing, enclosed
 class Exponential:
     """(x, y, z) with y exp(x / y) <= z."""
 
+    kind: ClassVar[str] = "exponential"
+    exponents: ClassVar[tuple[float, ...]] = ()
     size: int = 3
 
     def centre(self) -> Array:

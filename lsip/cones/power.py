@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import fsum
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,6 +40,7 @@ TUNING = PowerTuning()
 class Power:
     """(x, z) with prod x_i^a_i >= |z|."""
 
+    kind: ClassVar[str] = "power"
     exponents: tuple[float, ...]
 
     def __post_init__(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from .base import Array, Mask
 class SecondOrder:
     """s[0] >= |s[1:]|, in `size` numbers."""
 
+    kind: ClassVar[str] = "second-order"
+    exponents: ClassVar[tuple[float, ...]] = ()
     size: int
 
     def centre(self) -> Array:

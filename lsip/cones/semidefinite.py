@@ -8,7 +8,7 @@ box of matrices is, if its middle is so with the largest row sum of the radii ta
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from .base import Array, Mask
 class Semidefinite:
     """Symmetric positive semidefinite matrices of `order` rows."""
 
+    kind: ClassVar[str] = "semidefinite"
+    exponents: ClassVar[tuple[float, ...]] = ()
     order: int
 
     @property

@@ -4,7 +4,7 @@ A back end opens a finite program,
 
     min c x   with   row_lower <= A x <= row_upper,   lower <= x <= upper,
 
-some x integer or some rows in second-order cones if it can do that, and keeps it alive. It implements these primitives:
+some x integer or some rows in cones if it can do that, and keeps it alive. It implements these primitives:
 
 - `add` and `drop`: rows `a x <= b` that come and go behind those that the program was opened with;
 - `change`: other costs, bounds of variables, or sides of the first rows;
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeGuard
+from typing import NamedTuple, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,14 @@ class LicenceError(LSIPError, RuntimeError):
 # ---- back ends -------------------------------------------------------------------------------------------------------
 
 
+class ConeBlock(NamedTuple):
+    """Rows whose slacks row_upper - A x lie in a cone."""
+
+    rows: NDArray[np.intp]
+    kind: str = "second-order"  # or "semidefinite", "exponential", "power": see `lsip.cones`
+    exponents: tuple[float, ...] = ()  # of a power cone
+
+
 @dataclass(frozen=True, eq=False)
 class FiniteProgram:
     """Minimise c x where row_lower <= A x <= row_upper and lower <= x <= upper."""
@@ -61,7 +69,7 @@ class FiniteProgram:
     row_lower: Array
     row_upper: Array
     integer: Bools | None = None  # (n,), which variables are integer; None for a continuous program
-    cones: Sequence[NDArray[np.intp]] = ()  # the rows of each cone: row_upper - A x = (t, u) with t >= |u|
+    cones: Sequence[ConeBlock] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +126,7 @@ class Capabilities:
     Parameters
     ----------
     integers, cones
-        Whether programs may have integer variables, and second-order cones.
+        Whether programs may have integer variables, and rows in cones.
     accuracy
         The smallest residual of a row that the solver can be asked for.
     """

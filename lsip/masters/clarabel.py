@@ -1,17 +1,19 @@
-"""Programs with second-order cones, solved by Clarabel, which comes with CVXPY."""
+"""Programs with cones, solved by Clarabel."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+import clarabel
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from ..deadline import check, left
-from ..errors import MissingExtraError, OutOfTime
-from .base import Backend, Capabilities, FiniteProgram, FiniteResult, MasterError
+from ..errors import ModelError, OutOfTime
+from .base import Array, Backend, Capabilities, ConeBlock, FiniteProgram, FiniteResult, MasterError
 from .written import Sides, WrittenProgram, optimal
 
 Rows = NDArray[np.intp]
@@ -20,9 +22,9 @@ Rows = NDArray[np.intp]
 class ClarabelProgram(WrittenProgram):
     """A cone program that Clarabel is given anew; its matrix is written once, as finite sides stay finite."""
 
-    def __init__(self, program: FiniteProgram, tol: float) -> None:
+    def __init__(self, program: FiniteProgram, tol: float, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(program, tol)
-        self.clarabel = _package()
+        self._options = options or {}
         self._form, self._matrix = self._written(program), program.A
 
     def solve(self, **options: object) -> FiniteResult:
@@ -35,60 +37,78 @@ class ClarabelProgram(WrittenProgram):
         high, low = np.isfinite(program.upper), np.isfinite(program.lower)
         right = np.concatenate([*rows, program.upper[high], -program.lower[low], program.row_upper[curved]])
         nothing = sparse.csc_matrix((len(program.c), len(program.c)))
-        found = self.clarabel.DefaultSolver(nothing, program.c, matrix, right, kinds, self._settings()).solve()
-        status = str(found.status)
+        found = clarabel.DefaultSolver(nothing, program.c, matrix, right, kinds, self._settings()).solve()
+        status, x, z = str(found.status), np.array(found.x), np.array(found.z)
         if status == "MaxTime":
             raise OutOfTime("Clarabel ran out of time.")
-        if status.endswith("Infeasible"):
-            return FiniteResult("unbounded" if "Dual" in status else "infeasible")
-        if status not in ("Solved", "AlmostSolved"):
-            raise MasterError(f"Clarabel stopped with {status} on a cone program.")
-        z, multipliers = np.array(found.z), np.zeros(len(program.row_upper))
+        if status.endswith("DualInfeasible"):  # then x is a ray
+            return FiniteResult("unbounded", x if np.isfinite(x).all() else None)
+        multipliers = np.zeros(len(program.row_upper))
         multipliers[straight] = sides.multipliers(*np.split(z, np.cumsum([len(side) for side in rows]))[:2])
         multipliers[curved] = z[len(z) - len(curved) :]
-        return optimal(program, np.array(found.x), multipliers)
+        if status.endswith("Infeasible"):
+            return FiniteResult("infeasible", multipliers=multipliers if np.isfinite(multipliers).all() else None)
+        early = status not in ("Solved", "AlmostSolved")
+        if early and not (np.isfinite(z).all() and _close(x, len(rows[0]), len(curved), matrix, right)):
+            raise MasterError(f"Clarabel stopped with {status} on a cone program.")
+        return optimal(program, x, multipliers)
 
     def _written(self, program: FiniteProgram) -> tuple[Any, list[Any], Sides, Rows, Rows]:
         """The matrix, its cones, the rows that are in none of them, split, and which are in none and in one.
 
         All rows are upper sides there: first those of equalities, then inequalities, then bounds, then cones.
         """
-        curved = np.concatenate([np.zeros(0, dtype=np.intp), *program.cones])
+        curved = np.concatenate([np.zeros(0, dtype=np.intp), *(cone.rows for cone in program.cones)])
         straight = np.setdiff1d(np.arange(len(program.row_upper)), curved)
         sides = Sides.of(program.A[straight], program.row_lower[straight], program.row_upper[straight])
         unit = sparse.eye_array(len(program.c), format="csr")
         bounds = [unit[np.isfinite(program.upper)], -unit[np.isfinite(program.lower)]]
         matrix = sparse.vstack([sides.equal, sides.upper, *bounds, program.A[curved]], format="csc")
         equal, count = len(sides.value), matrix.shape[0] - len(curved)
-        kinds = [self.clarabel.ZeroConeT(equal), self.clarabel.NonnegativeConeT(count - equal)]
-        kinds += [self.clarabel.SecondOrderConeT(len(rows)) for rows in program.cones]
+        kinds = [clarabel.ZeroConeT(equal), clarabel.NonnegativeConeT(count - equal), *map(_cone, program.cones)]
         return matrix, kinds, sides, straight, curved
 
     def _settings(self) -> Any:
-        settings = self.clarabel.DefaultSettings()
+        settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.max_threads = 1
         # A small share of the gap, but no more than what interior-point methods can reach.
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = max(1e-3 * self.tol, 1e-11)
+        for name, value in self._options.items():
+            try:
+                setattr(settings, name, value)
+            except (AttributeError, TypeError, ValueError, OverflowError) as error:
+                raise ModelError(f"CLARABEL cannot be used with these options: {name}={value!r}: {error}") from error
         if left() < np.inf:
-            settings.time_limit = max(left(), 0.01)  # zero would be no limit
+            settings.time_limit = min(settings.time_limit, max(left(), 0.01))  # zero would be no limit
         return settings
 
 
-CLARABEL = Backend("Clarabel", ClarabelProgram, Capabilities(cones=True))
+def _close(x: Array, equal: int, curved: int, matrix: Any, right: Array, most: float = 1e-5) -> bool:
+    """Whether a point is worth a look: it misses no linear row by more than `most`, in units of its own size."""
+    missed = (matrix @ x - right)[: len(right) - curved]
+    missed[:equal] = np.abs(missed[:equal])
+    return float(missed.max(initial=0.0)) <= most * (1 + float(np.abs(x).max(initial=0.0)))
 
 
-def available() -> bool:
-    """Whether Clarabel is installed."""
-    return find_spec("clarabel") is not None
+def _cone(block: ConeBlock) -> Any:
+    """A cone in Clarabel's words."""
+    size = len(block.rows)
+    match block.kind:
+        case "semidefinite":
+            return clarabel.PSDTriangleConeT(int(np.sqrt(2 * size)))
+        case "exponential":
+            return clarabel.ExponentialConeT()
+        case "power" if size == 3:
+            return clarabel.PowerConeT(block.exponents[0])
+        case "power":
+            return clarabel.GenPowerConeT(list(block.exponents), 1)
+    return clarabel.SecondOrderConeT(size)
 
 
-def _package() -> Any:
-    try:
-        import clarabel
-    except ImportError:
-        raise MissingExtraError(
-            "Counterparts over balls and ellipsoids are second-order cone programs, which Clarabel solves: "
-            "pip install 'lsip[cvxpy]'. Without it, solve(method=lsip.Exchange()) needs nothing."
-        ) from None
-    return clarabel
+def backend(options: Mapping[str, Any] | None = None) -> Backend:
+    """Clarabel, with options in its own words."""
+    return Backend("Clarabel", partial(ClarabelProgram, options=options), Capabilities(cones=True))
+
+
+CLARABEL = backend()

@@ -483,6 +483,10 @@ class DirectedFamily(DeclaredFamily):
             other.entries = entries
         return other
 
+    def _sharpened(self, y: Array, box: Interval) -> Interval:
+        """As they are without an index: of a matrix of 20 rows, the polynomials have 400 terms each."""
+        return super()._sharpened(y, box) if self._shown else box
+
     def of_entries(self, weights: Array) -> Array:
         """Weights (p, K + 1) of rows as those of the entries."""
         return weights[self._places]

@@ -19,7 +19,7 @@ from scipy import sparse
 from ..domains.lifted import Lifted, lifted
 from ..errors import ModelError
 from ..expressions.triplets import moved
-from ..masters.base import FiniteProgram
+from ..masters.base import ConeBlock, FiniteProgram
 from ..model.families import RowFamily
 from ..model.program import Program
 from ..oracles.base import Array, Ints
@@ -94,7 +94,7 @@ class FiniteCounterpart(FiniteProgram):
         column = np.repeat(np.arange(A.shape[1]), np.diff(A.indptr))
         free = (self.c == 0) & np.isinf(self.lower) & np.isinf(self.upper)
         two_sided = np.isfinite(self.row_lower) & np.isfinite(self.row_upper)
-        two_sided[[row for rows in self.cones for row in rows]] = True  # multipliers of cones have any sign
+        two_sided[[row for cone in self.cones for row in cone.rows]] = True  # multipliers of cones have any sign
         sign = np.where(np.isfinite(self.row_upper), 1.0, -1.0)[A.indices] * A.data
         gone = np.zeros(A.shape[0], dtype=bool)
         while True:
@@ -168,7 +168,7 @@ class _Table:
         self.program, self.rows, self.columns = program, int(A.shape[0]), program.n
         self.entries = [(A.row.astype(np.intp), A.col.astype(np.intp), A.data)]
         self.sides, self.free = [np.asarray(program.row_upper)], list[Array]()
-        self.blocks, self.cones = list[Block](), list[Ints]()
+        self.blocks, self.cones = list[Block](), list[ConeBlock]()
 
     def add(self, f: int, family: RowFamily, part: Lifted) -> None:
         form = family.linear
@@ -209,7 +209,7 @@ class _Table:
         self.blocks.append(Block(f, part, self.rows, inner))
         start = k - sum(part.cones)
         for size in part.cones:
-            self.cones += list(inner[:, start : start + size])
+            self.cones += map(ConeBlock, inner[:, start : start + size])
             start += size
         self.rows, self.columns = self.rows + p + len(sides), self.columns + int(used.sum())
 

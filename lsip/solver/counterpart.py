@@ -17,7 +17,7 @@ from ..domains.lifted import Lifted, lifted
 from ..expressions.interval import TINY
 from ..masters.base import FiniteProgram
 from ..masters.checked import open_program
-from ..masters.clarabel import CLARABEL, available
+from ..masters.clarabel import CLARABEL
 from ..masters.highs import HIGHS
 from ..model.program import Compilable, Program
 from ..model.status import Status
@@ -93,7 +93,7 @@ class Counterpart(Options):
     """Solve one finite program that duality makes of constraints that are affine in their index.
 
     For boxes, budgets, simplices, polytopes and finite sets it is a linear program; with balls and ellipsoids it is a
-    second-order cone program, which needs the extra `lsip[cvxpy]`. Products, intersections and unions of these are
+    second-order cone program, which Clarabel solves. Products, intersections and unions of these are
     known too. What is proven is the same as with an `Exchange`, which goes on where the counterpart leaves the gap
     open; the options are those of an `Exchange`.
 
@@ -158,7 +158,7 @@ def expected_faster(program: Program, options: Options) -> bool:
     wide = any(len(part.origin) >= TUNING.wide for _, part in parts)
     many = any(part.size > TUNING.corners * len(part.origin) for _, part in parts)
     curved = [len(part.origin) for _, part in parts if part.cones]
-    suited = not curved or (available() and (program.n >= TUNING.many_curved or max(curved) >= TUNING.wide_curved))
+    suited = not curved or program.n >= TUNING.many_curved or max(curved) >= TUNING.wide_curved
     return wide and not many and _size(parts) <= TUNING.most and suited
 
 

@@ -109,7 +109,10 @@ class CutLoop(Search):
             with self.clock.on("relaxation"):
                 proposal = self.relaxation.propose(self.state)
             if isinstance(proposal, End):
-                return proposal
+                if proposal.certificate is not None or self.relaxation.fallback is None:
+                    return proposal
+                self._fall_back(self.relaxation.fallback())
+                continue
             sampled = sample(self, proposal)
             separations = separated(self, proposal) if sampled is None else sampled
             self.state.violation = violation_bounds(self.relaxation, separations)

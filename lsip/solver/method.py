@@ -12,11 +12,13 @@ from ..errors import ModelError
 from ..model.method import register_solver
 from ..model.program import Compilable, Program
 from ..proof.certificate import Support
-from ..reductions.chain import restate
+from ..reductions.chain import reduce, restate
 from ..solution.result import Iterate
 from ..solution.solution import Solution
 from ..validation import shown
 from .alternation import alternation
+from .conic import ConicRelaxation
+from .conic_form import conic_rows
 from .counterpart import Counterpart, counterpart_run, expected_faster, expected_whole, unasked
 from .driver import Steps, drive
 from .integer import IntegerRun
@@ -162,6 +164,10 @@ def _faster_run(
     compiling: float = 0.0,
 ) -> CutLoop:
     """A counterpart where that is expected to be faster, otherwise an exchange, of references where that suits."""
+    if method.warm_start is None and not earlier and unasked(method) and conic_rows(given):
+        otherwise = partial(LinearRelaxation, given, method)
+        conic = partial(ConicRelaxation, options=method, otherwise=otherwise)
+        return CutLoop(given, method, lambda _: conic(reduce(given)), problem, compiling=compiling)
     if expected_faster(given, method):
         return counterpart_run(given, method, problem, compiling=compiling)
     if earlier or method.warm_start is not None or not unasked(method):

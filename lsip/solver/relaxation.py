@@ -55,7 +55,7 @@ class Relaxation(ABC):
     first_bound
         Proves a lower bound before the first iteration, for relaxations that may take long.
     fallback
-        Makes the relaxation to continue with. A relaxation that has one makes a single proposal.
+        Makes the relaxation to continue with after the next proposal; None where this one goes on.
     """
 
     held: Held

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -49,12 +48,10 @@ class Canonical:
     zero: int  # rows with slack zero
     nonneg: int  # rows with nonnegative slacks, which come next
     cones: tuple[Cone, ...]  # of all the others
-    dims: Dimensions  # the same in CVXPY's words
     place: NDArray[np.intp]  # (n,), the position in z of every element of the layout; len(c) where it is always 0
     integer: NDArray[np.bool_]  # (n,), which of these elements are whole
     problem: Any  # the CVXPY problem behind it: the finite part and the probe
     steps: tuple[Any, ...]  # CVXPY's reductions with what they need to be undone
-    solver: Any
     kept: NDArray[np.intp]  # rows of CVXPY's form that are not the probe's
 
     @staticmethod
@@ -82,8 +79,8 @@ class Canonical:
             raise ModelError("CVXPY's form of this model has a cone that is not known here.")
         offset = float(inverse[-1][cp.settings.OFFSET])
         return Canonical(
-            np.asarray(data["c"], dtype=float), offset, A[kept], data["b"][kept], zero, nonneg, cones, dims, place,
-            layout.integer(), problem, steps, chain.solver, kept,
+            np.asarray(data["c"], dtype=float), offset, A[kept], data["b"][kept], zero, nonneg, cones, place,
+            layout.integer(), problem, steps, kept,
         )  # fmt: skip
 
     @property
@@ -105,17 +102,6 @@ class Canonical:
         z[self.place] = x
         z[-1] = 0.0
         return z
-
-    def solve(
-        self, c: Array, A: sparse.csr_matrix, b: Array, more: int, options: dict[str, Any]
-    ) -> tuple[str, Array, Array]:
-        """Minimise c z over rows like these, `more` of them nonnegative: Clarabel's status, z and the multipliers."""
-        dims = copy(self.dims)
-        dims.zero, dims.nonneg = self.zero, self.nonneg + more
-        raw = self.solver.solve_via_data(
-            {"c": c, "A": sparse.csc_matrix(A), "b": b, "dims": dims}, False, False, options
-        )
-        return str(raw.status), np.array(raw.x, dtype=float), np.array(raw.z, dtype=float)
 
     def store(self, present: bool, z: Array, rows: Array) -> None:
         """Set the values of the user's variables and the dual values of the finite constraints, as CVXPY does.

@@ -1,4 +1,7 @@
-"""The finite relaxation of a convex model by a solver that the user names: CVXPY's problem, with cuts."""
+"""The finite relaxation of a convex model by a solver that the user names: CVXPY's problem, with cuts.
+
+The points and multipliers of proofs come from Clarabel, which is asked once nothing violates a constraint any more.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,22 @@ from scipy import sparse
 from ...deadline import check
 from ...errors import ModelError
 from ...masters.cvxpy import timed
+from ...model.program import Program
+from ...model.status import Status
+from ...solver.conic import TUNING, ConicRelaxation
+from ...solver.conic_master import ConicAnswer, ConicCuts
+from ...solver.options import Options
+from ...solver.relaxation import replace_proposal, separate, violation_bounds
+from ...solver.state import End, Proposal, State
 from .affine import LeafLayout
 from .canonical import Canonical
-from .cuts import ConicCuts
-from .interior import ConicAnswer
 from .package import cp
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.intp]
 
 
-class ConicMaster:
+class NamedSolver:
     """min objective with the finite constraints, cuts kept by a margin, and |x| <= reach if there is one."""
 
     def __init__(
@@ -30,26 +39,23 @@ class ConicMaster:
         finite: list[Any],
         layout: LeafLayout,
         canonical: Canonical,
-        cuts: ConicCuts,
         solver: str,
         options: dict[str, Any],
     ) -> None:
         self.objective, self.finite, self.layout = objective, finite, layout
-        self.canonical, self.cuts, self.solver, self.options = canonical, cuts, solver, options
+        self.canonical, self.solver, self.options = canonical, solver, options
         self.vector = layout.vector()
-        # Canonical columns that belong to the user, and an element of the layout for each.
-        self.columns, self.elements = np.unique(canonical.place, return_index=True)
-        self.elements = self.elements[self.columns < len(canonical.c)]
-        self.columns = self.columns[self.columns < len(canonical.c)]
         self.stats: Any = None
 
-    def solve(self, margin: float, reach: float | None) -> ConicAnswer:
+    def solve(self, held: ConicCuts, margin: float, reach: float | None) -> ConicAnswer:
         """The relaxation with every cut kept by `margin`."""
-        rows = self.cuts.rows[:, self.columns]
-        scale = _divisors(rows, self.cuts.rhs)
-        cuts = (
-            rows.multiply(1 / scale[:, None]).tocsr() @ self.vector[self.elements] <= (self.cuts.rhs - margin) / scale
-        )
+        free = held.form.free
+        columns, elements = np.unique(self.canonical.place, return_index=True)  # an element of the layout for each
+        mine = np.isin(columns, free)
+        rows = held.rows[:, np.searchsorted(free, columns[mine])]
+        scale, nothing = _divisors(rows, held.rhs), np.zeros(len(held))
+        vector = self.vector[elements[mine]]
+        cuts = rows.multiply(1 / scale[:, None]).tocsr() @ vector <= (held.rhs - margin) / scale
         box = [self.vector <= reach, self.vector >= -reach] if reach is not None else []
         problem = cp.Problem(self.objective, [*self.finite, cuts, *box])
         check("relaxation")
@@ -62,7 +68,7 @@ class ConicMaster:
                 raise ModelError(f"{self.solver} cannot be used with these options: {error}") from error
             except cp.error.SolverError as error:
                 if "failed" in str(error):
-                    return self._nothing("failed")
+                    return ConicAnswer("failed", np.zeros(len(free)), np.zeros(0), nothing)
                 raise ModelError(f"{self.solver} cannot be used for this model: {error}") from error
         self.stats = problem.solver_stats
         if problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
@@ -70,13 +76,52 @@ class ConicMaster:
             leaning = reach is not None and bool((np.abs(x) >= 0.99 * reach).any())
             dual = np.maximum(np.atleast_1d(cuts.dual_value), 0.0) / scale if len(scale) else np.zeros(0)
             value = float(problem.value) * (-1.0 if isinstance(self.objective, cp.Maximize) else 1.0)
-            return ConicAnswer("optimal", self.canonical.lifted(x), np.zeros(0), dual, value, leaning=leaning)
+            return ConicAnswer("optimal", self.canonical.lifted(x)[free], np.zeros(0), dual, value, leaning=leaning)
+        status = "failed"
         if problem.status in cp.settings.INF_OR_UNB:
-            return self._nothing("unbounded" if "unbounded" in problem.status.split("_or_")[-1] else "infeasible")
-        return self._nothing("failed")
+            status = "unbounded" if "unbounded" in problem.status.split("_or_")[-1] else "infeasible"
+        return ConicAnswer(status, np.zeros(len(free)), np.zeros(0), nothing)
 
-    def _nothing(self, status: str) -> ConicAnswer:
-        return ConicAnswer(status, np.zeros(len(self.canonical.c) + 1), np.zeros(0), np.zeros(len(self.cuts)))
+
+class NamedRelaxation(ConicRelaxation):
+    """The relaxation of a convex model by the solver that the user names."""
+
+    def __init__(self, program: Program, options: Options, boxed: Ints, named: NamedSolver) -> None:
+        super().__init__(program, options, boxed=boxed)
+        self.named = named
+        self.outline = self.outline[0], f", master CVXPY with {named.solver}"
+
+    def propose(self, state: State) -> Proposal | End:
+        """As every other; for the last proofs a point and multipliers by Clarabel."""
+        if not state.closing:
+            return super().propose(state)
+        found = self.master.solve(state.margin, self.reach)
+        if found.status != "optimal":
+            return End(Status.STALLED)
+        state.accept(self._proposal(found))
+        state.violation = violation_bounds(self, separate(self, state.proposal, state.margin))
+        return state.proposal
+
+    def _solve(self, margin: float) -> ConicAnswer:
+        self.answer = self.named.solve(self.held, margin, self.reach)
+        return self.answer
+
+    def _fit(self, found: ConicAnswer, budget: float, slater: bool, first: bool) -> bool:
+        return False
+
+    def confirm(self, state: State, attempts: int = 4) -> bool:
+        """Take Clarabel's answer for that of the named solver, if it keeps every index; otherwise cut there."""
+        if not super().confirm(state):
+            return False
+        for _ in range(attempts):  # each in new units
+            found = self.master.solve(state.margin, self.reach)
+            if found.status != "optimal":
+                return False
+            moved = self.master.rescale(found.z)
+            self.master.afford(found, TUNING.inset_share * state.allowed(found.value) * 0.5**state.patience)
+            if not moved:
+                break
+        return replace_proposal(self, state, self._proposal(found))
 
 
 def _divisors(rows: sparse.csr_matrix, rhs: Array, narrow: float = 1e-3) -> Array:

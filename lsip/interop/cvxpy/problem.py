@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
 from ...errors import ModelError
 from ...legible import legibly, say
+from ...masters.clarabel import backend
 from ...model.program import Program
 from ...model.status import Status
 from ...proof.certificate import Certificate, TrustAssumption
+from ...reductions.equilibration import Scaling
 from ...solution.solution import Solution
 from ...solver.clock import Clock
+from ...solver.conic import ConicRelaxation
 from ...solver.driver import drive
 from ...solver.loop import CutLoop
 from ...solver.method import Exchange, solve
+from ...solver.options import Options
+from ...solver.tuning import Tuning
 from ...validation import MOST_AXES, members, shown, title, words
 from .affine import LeafLayout, dense
 from .approximations import approximations
 from .canonical import JUDGE, Canonical
 from .carrier import Carrier
-from .convex import OPTIONS, ConvexOptions, ConvexRelaxation
-from .cuts import ConicCuts
 from .families import Compiled, compile_families
 from .forall import ForAll, refuse_nan
 from .index import IndexExpression
-from .interior import Interior
-from .master import ConicMaster
+from .master import NamedRelaxation, NamedSolver
 from .package import Node, cp
 from .rule import decided, rules_in
 from .solution import ConvexSolution, ModelSolution
@@ -43,7 +45,21 @@ NAMES = {  # how CVXPY calls the ends of a solve
     Status.STALLED: "optimal_inaccurate",
 }
 
+OPTIONS = {"oracle", "tol", "atol", "max_iterations", "time_limit", "seed", "callback", "tuning"}  # of convex models
 LINEAR = (*Exchange.__dataclass_fields__, "method")  # options of models whose finite part is linear
+
+
+@dataclass(frozen=True)
+class ConvexOptions(Options):
+    """How a convex model is solved; those of the fields that are `OPTIONS` are options of `Problem.solve`.
+
+    Interior-point solvers keep constraints to about 1e-10, and margins must be larger than that. They leave more to
+    rounding than LP solvers do: patience and boxes end sooner, and proofs may cost more.
+    """
+
+    tol: float = 1e-6
+    max_iterations: int = 200
+    tuning: Tuning = field(default=Tuning(patience=6, frozen=5, regional=2, stretches=6, proof_share=0.5), repr=False)
 
 
 class Problem:
@@ -199,22 +215,20 @@ class Problem:
         if solver is not None:
             words("solver", solver)
         named = solver if solver is not None and solver.upper() != JUDGE else ""
-        chosen, masters = ConvexOptions(**ours), []
+        chosen, canonical, program = ConvexOptions(**ours), carrier.canonical, Scaling.none(carrier.program).apply()
+        mine = np.unique(canonical.place)  # columns of the user's variables
+        layout = LeafLayout.of(self.variables())
+        asked = NamedSolver(self.objective, self.finite, layout, canonical, named, theirs) if named else None
 
-        def opened(clock: Clock) -> ConvexRelaxation:
-            cuts = ConicCuts(carrier.program)
-            interior = Interior(carrier.canonical, cuts, {} if named else theirs, clock)
-            layout = LeafLayout.of(self.variables())
-            canonical = carrier.canonical
-            masters.append(
-                ConicMaster(self.objective, self.finite, layout, canonical, cuts, named, theirs) if named else None
-            )
-            return ConvexRelaxation(carrier, interior, masters[0], chosen)
+        def opened(clock: Clock) -> ConicRelaxation:
+            if asked is None:
+                return ConicRelaxation(program, chosen, backend(theirs), mine)
+            return NamedRelaxation(program, chosen, mine, asked)
 
         solution = drive(CutLoop(carrier.program, chosen, opened, answer=ConvexSolution), verbose)
         assert isinstance(solution, ConvexSolution)
         self._statistics(JUDGE, solution)
-        self.solver_stats = masters[0].stats if masters and masters[0] is not None else self.solver_stats
+        self.solver_stats = self.solver_stats if asked is None else asked.stats
         return solution
 
     def _statistics(self, name: str, found: Solution) -> None:

@@ -1,21 +1,17 @@
-"""Directions along which a convex model may be unbounded: the exchange on the homogeneous canonical problem."""
+"""Directions along which a program with cones may be unbounded: the exchange on the homogeneous program."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...model.program import Program
-from ...oracles import Oracle, ask, tuned
-from ...proof.certificate import Support
-from ...solver.clock import Clock
-from ...solver.rows import cuts_at
-from .cuts import canonical_rows
-from .interior import Interior
-
-Array = NDArray[np.float64]
+from ..model.program import Program
+from ..oracles import Oracle, ask, tuned
+from ..proof.certificate import Array, Support
+from .clock import Clock
+from .conic_master import ConicMaster
+from .rows import cuts_at
 
 
 @dataclass(frozen=True)
@@ -44,22 +40,21 @@ TUNING = RayTuning()
 
 
 def find_ray(
-    interior: Interior, program: Program, cuts: list[Support], oracles: list[Oracle], clock: Clock
+    master: ConicMaster, program: Program, cuts: list[Support], oracles: list[Oracle], clock: Clock
 ) -> Array | None:
-    """A direction of the canonical form that improves the objective, stays in the cones, and satisfies every index.
+    """A direction that improves the objective, stays in the cones, and satisfies every index.
 
     Nothing of this is proven here.
     """
     held, stage = list(cuts), 0
     for _ in range(TUNING.steps):
-        found = interior.direction(canonical_rows(program, held)[0], *TUNING.stages[stage])
-        units = np.append(interior.units, 1.0)
+        found = master.direction(master.cuts.coefficients(held)[0], *TUNING.stages[stage])
         if found.status != "optimal" or found.value > -TUNING.least_gain or clock.left() < 0:
             stage += 1
             if stage == len(TUNING.stages) or clock.left() < 0:
                 return None
             continue
-        d = np.where(np.abs(found.z) < TUNING.noise * units, 0.0, found.z)
+        d = master.form.direction(np.where(np.abs(found.z) < TUNING.noise * master.units, 0.0, found.z))
         seen = [
             ask(tuned(oracle, seconds=clock.left()), program.violation(f, d, scale=0.0))
             for f, oracle in enumerate(oracles)

@@ -1,4 +1,4 @@
-"""The canonical problem with cuts, solved by Clarabel a little inside of everything that has an inside.
+"""A conic program with cuts, solved by Clarabel a little inside of everything that has an inside.
 
 A solver keeps constraints to some 1e-10, and a proof allows nothing. So every row in a cone keeps a distance, the
 `inset`, from its boundary, and every multiplier one, the `outset`, from that of the dual cone:
@@ -19,22 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ...cones import grouped
-from ...deadline import check
-from ...deadline import left as remaining
-from ...errors import ModelError
-from ...solver.clock import Clock
-from .canonical import Canonical
-from .cuts import ConicCuts
-
-Array = NDArray[np.float64]
-ACCURATE = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "max_iter": 200}
-STATUS = {
-    "PrimalInfeasible": "infeasible",
-    "AlmostPrimalInfeasible": "infeasible",
-    "DualInfeasible": "unbounded",
-    "AlmostDualInfeasible": "unbounded",
-}
+from ..cones import grouped
+from ..masters import MasterError
+from ..masters.base import Backend
+from ..masters.checked import open_program
+from ..masters.clarabel import CLARABEL
+from ..model.families import RowFamily
+from ..model.program import Program
+from ..proof.certificate import Array, Support
+from .conic_form import ConicForm
+from .rows import Known, cut_rows, first_cuts
 
 
 @dataclass(frozen=True)
@@ -51,10 +45,8 @@ class ConicTuning:
         Growth along a direction, in good units, that a solver means to be zero.
     faces
         Directions that are looked at, one after the other, for multipliers with room.
-    least_seconds
-        What a solve always gets.
-    most_missed
-        A solution that misses the constraints by more, in units of their entries, is none.
+    accuracy
+        The gap that Clarabel is asked for a small share of: the least that it can reach.
     calm
         Units are left alone within so many powers of two of where they are.
     moved
@@ -74,8 +66,7 @@ class ConicTuning:
     most_inset: float = 1e-6
     idle: float = 1e-7
     faces: int = 6
-    least_seconds: float = 0.05
-    most_missed: float = 1e-5
+    accuracy: float = 1e-8
     calm: float = 4.0
     moved: float = 7.0
     looks: int = 2
@@ -92,8 +83,8 @@ class ConicAnswer:
     """What one solve says; nothing of it is proven."""
 
     status: str  # "optimal", "infeasible", "unbounded" or "failed"
-    z: Array  # (n + 1,), the last always 0
-    rows: Array  # (q,), multipliers of the canonical rows
+    z: Array  # (n,), of the conic form
+    rows: Array  # (q,), multipliers of its rows
     cuts: Array  # (k,), multipliers of the cuts
     value: float = np.nan  # of the objective
     price: float = 0.0  # what an inset of 1 costs
@@ -114,12 +105,74 @@ class _Scaled:
     cut_factors: Array
 
 
-class Interior:
-    """The relaxation of a run: its units, insets and outsets."""
+class ConicCuts:
+    """Constraints a(y) z <= b(y) at index points; they grow, and are forgotten when they have not mattered."""
 
-    def __init__(self, canonical: Canonical, cuts: ConicCuts, options: dict[str, Any], clock: Clock) -> None:
-        self.canonical, self.cuts, self.clock = canonical, cuts, clock
-        self.options = ACCURATE | options
+    def __init__(self, form: ConicForm) -> None:
+        self.form, program = form, form.program
+        points = [
+            np.zeros((0, family.domain.dim)) if f in form.families else _first_points(family)
+            for f, family in enumerate(program.families)
+        ]
+        self.cuts = first_cuts(program, points)
+        self.rows, self.rhs = self.coefficients(self.cuts)
+
+    def __len__(self) -> int:
+        return len(self.cuts)
+
+    def coefficients(self, cuts: list[Support]) -> tuple[sparse.csr_matrix, Array]:
+        """Coefficients (k, n) and right-hand sides (k,) over the columns of the conic form."""
+        form = self.form
+        rows, rhs = cut_rows(form.program, cuts)
+        rows = sparse.csr_matrix(rows)
+        more = sparse.csr_matrix((len(cuts), len(form.c) - len(form.free)))
+        return sparse.csr_matrix(sparse.hstack([rows[:, form.free], more])), rhs - rows @ form.fixed
+
+    def add(self, new: list[Support], known: Known | None = None) -> int:
+        """Append constraints, but for those that cones imply; how many there were."""
+        added = [s for s in new if s.family not in self.form.families]
+        if added:
+            rows, rhs = self.coefficients(added)
+            self.rows = sparse.csr_matrix(sparse.vstack([self.rows, rows]))
+            self.rhs, self.cuts = np.concatenate([self.rhs, rhs]), self.cuts + added
+        return len(new)
+
+    def keep(self, mask: NDArray[np.bool_]) -> None:
+        """Forget all others."""
+        self.rows, self.rhs = self.rows[mask], self.rhs[mask]
+        self.cuts = [s for s, kept in zip(self.cuts, mask, strict=True) if kept]
+
+    @property
+    def scale(self) -> float:
+        """The size of the right-hand sides."""
+        sizes = np.abs(self.rhs[self.rhs != 0])
+        return float(np.median(sizes)) if len(sizes) else 1.0
+
+
+def _first_points(family: RowFamily) -> Array:
+    """Index points to begin with."""
+    domain, k = family.domain, family.columns.shape[1]
+    if domain.dim == 1:
+        return domain.grid(int(np.clip(k + 1, 5, 50)))
+    corners = [domain.grid(2)] if domain.dim <= 4 else []
+    return np.concatenate([*corners, domain.spread(int(np.clip(2 * k, 8, 50)))])
+
+
+Ints = NDArray[np.intp]
+
+
+class ConicMaster:
+    """The relaxation of a run: its units, insets and outsets.
+
+    Where the relaxation is unbounded, the `boxed` columns of the program, all by default, are given bounds.
+    """
+
+    def __init__(self, program: Program, backend: Backend = CLARABEL, boxed: Ints | None = None) -> None:
+        self.form = canonical = ConicForm(program)
+        self.cuts, self.backend = ConicCuts(self.form), backend
+        self.boxed = (
+            np.flatnonzero(np.isin(self.form.free, boxed)) if boxed is not None else np.arange(len(self.form.free))
+        )
         self.at = canonical.zero + canonical.nonneg
         self.centre = np.concatenate(
             [np.zeros(canonical.zero), np.ones(canonical.nonneg), *(cone.centre() for cone in canonical.cones)]
@@ -135,14 +188,13 @@ class Interior:
 
     def solve(self, margin: float, reach: float | None = None) -> ConicAnswer:
         """The relaxation with every cut kept by `margin` and, within `reach` units, the user's variables."""
-        scaled = self._scaled(self.canonical.b, self.cuts.rows, self.cuts.rhs - margin)
-        c = self.units * self.canonical.c
+        scaled = self._scaled(self.form.b, self.cuts.rows, self.cuts.rhs - margin)
+        c = self.units * self.form.c
         size = float(np.abs(c).max(initial=0.0)) or 1.0
         n, k = len(c), len(self.cuts)
         box = sparse.csr_matrix((0, n))
         if reach is not None:
-            mine = np.unique(self.canonical.place[self.canonical.place < n])
-            box = sparse.eye_array(n, format="csr")[mine]
+            box = sparse.eye_array(n, format="csr")[self.boxed]
             box = sparse.csr_matrix(sparse.vstack([box, -box]))
         rows = sparse.vstack([scaled.cuts, box])
         rhs = np.concatenate([scaled.rhs, np.full(box.shape[0], reach or 0.0)])
@@ -150,13 +202,13 @@ class Interior:
         dual, weight = np.delete(y, np.s_[self.at : self.at + len(rhs)]), y[self.at : self.at + k]
         left = scaled.b - scaled.A @ z
         inside = self.centre != 0
-        full = np.append(self.units * z, 0.0)
+        full = self.units * z
         return ConicAnswer(
             status,
             full,
             dual * scaled.factors * size,
             np.maximum(weight, 0.0) * scaled.cut_factors * size,
-            float(self.canonical.c @ full[:-1]) + self.canonical.constant,
+            float(self.form.c @ full) + self.form.constant,
             size * float(np.maximum(dual * self.centre, 0.0)[inside].sum()),
             size * float(np.maximum(left * self.centre, 0.0)[inside].sum()),
             leaning=reach is not None and bool((np.abs(box @ z) >= 0.99 * reach).any()),
@@ -164,10 +216,8 @@ class Interior:
 
     def deepest(self) -> ConicAnswer:
         """The point that is farthest inside of all rows and cuts at once, at most 1 in their units."""
-        rows, cuts = np.ones(self.canonical.rows), np.ones(len(self.cuts))
-        return self._deepest(
-            self._scaled(self.canonical.b, self.cuts.rows, self.cuts.rhs), rows, 0.0 * rows, 0.0 * cuts
-        )
+        rows, cuts = np.ones(len(self.form.b)), np.ones(len(self.cuts))
+        return self._deepest(self._scaled(self.form.b, self.cuts.rows, self.cuts.rhs), rows, 0.0 * rows, 0.0 * cuts)
 
     def contradiction(self, deepest: ConicAnswer) -> ConicAnswer:
         """The same where no point is inside, with multipliers that have room as far as they can.
@@ -175,21 +225,21 @@ class Interior:
         Along a direction in which points get farther inside of a row for ever, its multiplier has to vanish; of a cone
         they may only touch the boundary, if the direction does.
         """
-        scaled = self._scaled(self.canonical.b, self.cuts.rows, self.cuts.rhs)
+        scaled = self._scaled(self.form.b, self.cuts.rows, self.cuts.rhs)
         wanted = 1e-2 * -deepest.depth / max(deepest.slack, 1.0)
         push = float(np.clip(wanted, TUNING.least_inset, 10 * TUNING.most_inset))
-        kept, pushed, cuts = np.ones(self.canonical.rows), self.centre != 0, np.ones(len(self.cuts), dtype=bool)
+        kept, pushed, cuts = np.ones(len(self.form.b)), self.centre != 0, np.ones(len(self.cuts), dtype=bool)
         for _ in range(TUNING.faces):
             found = self._deepest(scaled, kept, push * pushed, push * cuts)
             if found.status != "unbounded":
                 return found
-            d = found.z[:-1] / self.units
+            d = found.z / self.units
             d = d / (float(np.abs(d).max(initial=0.0)) or 1.0)
             growth = -(scaled.A @ d)
             deeper = np.where(self.centre != 0, growth, 0.0)
-            for cone, rows in grouped(self.canonical.cones):
+            for cone, rows in grouped(self.form.cones):
                 deeper[self.at + rows] = -cone.shortfall(growth[self.at + rows])[:, None]
-            grown = np.zeros(self.at + len(self.canonical.cones))
+            grown = np.zeros(self.at + len(self.form.cones))
             np.add.at(grown, self.block, self.centre * growth)
             pushed = pushed & (grown <= TUNING.idle)[self.block]
             kept = np.where(deeper > TUNING.idle, 0.0, kept)
@@ -210,7 +260,7 @@ class Interior:
         left = np.concatenate([e * (scaled.b - scaled.A @ z[:-1]), scaled.rhs - scaled.cuts @ z[:-1]])
         return ConicAnswer(
             status,
-            np.append(self.units * z[:-1], 0.0),
+            self.units * z[:-1],
             np.where(kept > 0, dual * scaled.factors, 0.0),
             np.maximum(weight, 0.0) * scaled.cut_factors,
             slack=float(np.maximum(left, 0.0).sum()),
@@ -220,13 +270,13 @@ class Interior:
     def direction(self, rows: sparse.csr_matrix, margin: float, inset: float) -> ConicAnswer:
         """The best direction of the cone of all rows, and of these further ones, within a unit box."""
         n = len(self.units)
-        scaled = self._scaled(np.zeros(self.canonical.rows), rows, np.zeros(rows.shape[0]))
+        scaled = self._scaled(np.zeros(len(self.form.b)), rows, np.zeros(rows.shape[0]))
         box = sparse.vstack([sparse.eye_array(n), -sparse.eye_array(n)])
         rhs = np.concatenate([np.full(rows.shape[0], -margin), np.ones(2 * n)])
-        c = self.units * self.canonical.c
+        c = self.units * self.form.c
         c = c / (float(np.abs(c).max(initial=0.0)) or 1.0)
         status, z, _ = self._run(c, scaled.A, scaled.b, sparse.vstack([scaled.cuts, box]), rhs, inset, 0.0)
-        return ConicAnswer(status, np.append(self.units * z, 0.0), np.zeros(0), np.zeros(0), float(c @ z))
+        return ConicAnswer(status, self.units * z, np.zeros(0), np.zeros(0), float(c @ z))
 
     def _run(
         self,
@@ -242,39 +292,27 @@ class Interior:
         at, e = self.at, self.centre
         data = sparse.vstack([sparse.csr_matrix(A)[:at], rows, sparse.csr_matrix(A)[at:]])
         right = b - inset * e
-        check("cone program")
-        seconds = min(self.clock.left(), remaining())
-        limit = {"time_limit": max(seconds, TUNING.least_seconds)} if seconds < np.inf else {}
+        everything = np.concatenate([right[:at], rhs, right[at:]])
+        finite = self.form.finite(c + A.T @ (outset * e), sparse.csr_matrix(data), everything, len(rhs))
+        z, y = np.zeros(len(c)), np.zeros(len(everything))
         try:
-            status, z, y = self.canonical.solve(
-                c + A.T @ (outset * e),
-                data,
-                np.concatenate([right[:at], rhs, right[at:]]),
-                len(rhs),
-                self.options | limit,
-            )
-        except (TypeError, ValueError) as error:
-            raise ModelError(f"CLARABEL cannot be used with these options: {error}") from error
-        found = STATUS.get(status, "optimal")
-        z, y = (np.where(np.isfinite(v), v, 0.0) for v in (z, y))
-        if found == "optimal":
-            left = b - A @ z
-            missed = [np.abs(left[: self.canonical.zero]), -left[self.canonical.zero : at], rows @ z - rhs]
-            allowed = TUNING.most_missed * (1 + float(np.abs(z).max(initial=0.0)))
-            if max(float(part.max(initial=0.0)) for part in missed) > allowed:
-                found = "failed"
+            found = open_program(self.backend, finite, TUNING.accuracy).solve()
+            status = found.status
+            z, y = z if found.x is None else found.x, y if found.multipliers is None else found.multipliers.copy()
+        except MasterError:
+            status = "failed"
         k = len(rhs)
         y[:at] += (outset * e)[:at]
         y[at + k :] += (outset * e)[at:]
-        return found, z, y
+        return status, z, y
 
     # ---- units ----------------------------------------------------------------------------------------------------
 
     def _scaled(self, b: Array, cuts: sparse.csr_matrix, rhs: Array) -> _Scaled:
         """Rows, and all rows of a cone alike, with entries about 1."""
-        A = sparse.csr_matrix(self.canonical.A @ sparse.diags_array(self.units))
+        A = sparse.csr_matrix(self.form.A @ sparse.diags_array(self.units))
         cuts = sparse.csr_matrix(cuts @ sparse.diags_array(self.units))
-        sizes = np.zeros(self.at + len(self.canonical.cones))
+        sizes = np.zeros(self.at + len(self.form.cones))
         np.maximum.at(sizes, self.block, np.maximum(_largest(A), np.abs(b)))
         factors, cut_factors = _powers(sizes)[self.block], _powers(np.maximum(_largest(cuts), np.abs(rhs)))
         return _Scaled(
@@ -288,7 +326,7 @@ class Interior:
 
     def rescale(self, z: Array) -> bool:
         """Units after the sizes of a solution; whether it was found in units that were far off."""
-        z = np.abs(z[:-1])
+        z = np.abs(z)
         self.looks += 1
         if self.looks > TUNING.looks and (z <= 2.0**TUNING.calm * self.units).all():
             return False
@@ -302,7 +340,7 @@ class Interior:
 
     def _first_units(self) -> Array:
         """Units with which rows have terms of the size of their right-hand sides; 1 where that is near."""
-        units = np.zeros(len(self.canonical.c))
+        units = np.zeros(len(self.form.c))
         for _ in range(TUNING.passes):
             units = np.where(units > 0, units, self._filling(*self._terms(units)))
             if (units > 0).all():
@@ -312,10 +350,10 @@ class Interior:
 
     def _terms(self, sizes: Array) -> tuple[sparse.csr_matrix, Array]:
         """All rows, and the largest term of each, or of its cone, for variables of such sizes."""
-        rows = sparse.csr_matrix(sparse.vstack([self.canonical.A, self.cuts.rows]))
-        right = np.abs(np.concatenate([self.canonical.b, self.cuts.rhs]))
+        rows = sparse.csr_matrix(sparse.vstack([self.form.A, self.cuts.rows]))
+        right = np.abs(np.concatenate([self.form.b, self.cuts.rhs]))
         terms = np.maximum(_largest(sparse.csr_matrix(rows @ sparse.diags_array(sizes))), right)
-        blocks = np.zeros(self.at + len(self.canonical.cones))
+        blocks = np.zeros(self.at + len(self.form.cones))
         np.maximum.at(blocks, self.block, terms[: len(self.block)])
         terms[: len(self.block)] = blocks[self.block]
         # Rows such as x >= 0 tell nothing of the size of x.
@@ -343,7 +381,7 @@ class Interior:
 
     def margin_within(self, depth: float) -> float:
         """The margin of cuts, in their own units, that is so deep in those of the rows."""
-        factors = self._scaled(self.canonical.b, self.cuts.rows, self.cuts.rhs).cut_factors
+        factors = self._scaled(self.form.b, self.cuts.rows, self.cuts.rhs).cut_factors
         return depth / float(factors.max(initial=1e-300))
 
 
