@@ -1,0 +1,45 @@
+"""Which bounder a cell begins with, and which one goes on where its boxes become many: a rule of what each can do."""
+
+from __future__ import annotations
+
+from ..deadline import check
+from ..domains import Domain
+from ..expressions.tape import cubic_weights
+from .base import Array, Directed, Rows
+from .directional import Directional
+from .partition import BoxPartition
+from .polynomial import PolynomialBounder
+from .taylor import Taylor
+
+
+def partitions(family: Rows, domain: Domain) -> list[BoxPartition]:
+    """One for each cell of the index set; of the indices alone, where directions have a closed form."""
+    indices = family.indices_of(domain) if isinstance(family, Directed) else None
+    kind, found = (Taylor, list[BoxPartition]()) if indices is None else (Directional, [])
+    for cell in (domain if indices is None else indices).flat_cells():
+        check("enclosures")
+        found.append(BoxPartition(kind(family, cell)))
+    return found
+
+
+def sharper(partition: BoxPartition, family: Rows, weights: Array) -> BoxPartition | None:
+    """A partition of the same cell with a bounder that needs fewer boxes, or less for each; None if there is none.
+
+    Polynomials are expanded as a whole. Of other rows, cubic terms are known beside the quadratic ones, where they do
+    not more than double the numbers of a box: two boxes in the place of one would cost as much. Where the compiled
+    kernel has the rows, it keeps boxes alone: most are asked only once.
+    """
+    bounder, cell = partition.bounder, partition.cell
+    if isinstance(bounder, PolynomialBounder):
+        return None if bounder.knows(weights) else BoxPartition(Taylor(family, cell, 3))
+    if not isinstance(bounder, Taylor) or isinstance(bounder, Directional) or not bounder.kept:
+        return None
+    expanded = PolynomialBounder(family, cell)
+    if expanded.knows(weights):
+        return BoxPartition(expanded)
+    cubic = family.differentiable and len(cubic_weights(bounder.dim)) <= bounder.quadratic
+    order, kept = (3 if cubic else bounder.order), bounder.tape is None
+    if (order, kept) == (bounder.order, bounder.kept):
+        return None
+    boxes = (partition.lower.copy(), partition.upper.copy()) if order == bounder.order else None
+    return BoxPartition(Taylor(family, cell, order, kept), boxes)

@@ -1,0 +1,399 @@
+"""Best-first branch-and-bound over boxes: the one search behind all certified separation.
+
+A `Bounder` bounds rows over boxes. The search splits the boxes with the largest bounds, goes on with a sharper bounder
+where they become many, and evaluates rows exactly where models promise most. Where the compiled kernel has the rows, it
+splits boxes by itself.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from ..deadline import EFFORT, beat, check, left
+from ..errors import OutOfTime
+from ..expressions.interval import up
+from ..expressions.polynomials import by_powers
+from .base import Array, EnclosableViolation, Ints, Separation, Weighted, Work
+from .bernstein import largest, value_at
+from .bounder import Bounds, swing
+from .bounders import sharper
+from .compiled_search import Limits, again, search
+from .distinct import distinct, one_a_row
+from .partition import TUNING as PARTITION
+from .partition import BoxPartition
+from .taylor import Taylor
+from .trust_region import newton_step
+from .work import TUNING as WORK
+from .work import boxes_left
+
+
+@dataclass(frozen=True)
+class SearchTuning:
+    """How a search goes through its rounds.
+
+    Parameters
+    ----------
+    crowded
+        Boxes of a cell beyond which it rather goes on with a sharper bounder: so many mean that what keeps bounds up is
+        what the bounder leaves open, or rounding, not the width of boxes.
+    most_points
+        Points evaluated exactly in each round, or two for every row an index has, if that is more.
+    first_pace
+        Boxes split in a second, at most, until that has been measured.
+    least_split
+        Boxes that a round splits however little time is left.
+    round_share
+        The share of the time left that a round is to take, by the pace of the last: models with 60 functions of four
+        coordinates were 0.4 s late with all of it, because parts that are new to a round cost more.
+    """
+
+    crowded: int = 1000
+    most_points: int = 64
+    first_pace: float = 1000.0
+    least_split: int = 8
+    round_share: float = 0.4
+
+
+TUNING = SearchTuning()
+
+
+class Options(Protocol):
+    """When a search ends, and what it returns; those of a `BranchAndBound`."""
+
+    @property
+    def max_boxes(self) -> int: ...
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def points(self) -> int: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def near(self) -> float: ...
+
+
+class BoxSearch:
+    """One call: the bounds of all boxes for this x, and the best points so far."""
+
+    def __init__(
+        self,
+        violation: EnclosableViolation,
+        rows: Weighted,
+        partitions: list[BoxPartition],
+        target: float,
+        options: Options,
+    ) -> None:
+        self.violation, self.domain, self.target, self.options = violation, violation.domain, target, options
+        self.family, self.weights, self.spread = rows
+        self.trusts = self.family.trusts(violation.domain)
+        self.partitions = partitions  # of the cells of the domain; replaced and refined in place
+        self.bounds: list[Array] = [np.zeros((0, 0))] * len(partitions)  # (N, p) a cell
+        self.points: list[Array] = []
+        self.values: list[Array] = []
+        self.components: list[Ints] = []
+        self.best = -np.inf
+        self.alert = target - options.near
+        self.polynomials: dict[int, list[Fraction] | None] = {}  # g in rational numbers, a component
+        self.deadline = np.inf
+        self.enclosed, self.seconds = 0, 0.0  # boxes that were made by splitting, and what they took
+        self.needed: float | None = None  # how many would be in all, if that was estimated
+        self.estimate_at: float = WORK.first  # as soon as there are so many
+
+    def begin(self, k: int) -> None:
+        """Bound all boxes of a cell, and look where they promise most."""
+        partition = self.partitions[k]
+        compiled = _compiled(partition)
+        if compiled is None:
+            found = self._bounds(partition)
+        else:
+            found = again(partition, compiled, self.weights, self.spread, self.alert)
+        if found is None:
+            other = sharper(partition, self.family, self.weights)
+            assert other is not None  # Taylor expansions know something of all weights
+            self.partitions[k] = other
+            return self.begin(k)
+        self.bounds[k] = found.upper
+        self._try(found.points, found.model, True)
+        return None
+
+    def _bounds(self, partition: BoxPartition, rows: Ints | None = None) -> Bounds | None:
+        """Bounds of some boxes, or of all; raises `OutOfTime` at the deadline."""
+        found = []
+        for start in range(0, max(partition.n if rows is None else len(rows), 1), EFFORT.unwatched):
+            check("branch-and-bound")
+            part = slice(start, start + EFFORT.unwatched)
+            bounds = partition.bounds(self.weights, part if rows is None else rows[part], self.spread)
+            if bounds is None:
+                return None
+            found.append(bounds)
+        return found[0] if len(found) == 1 else Bounds(*map(np.concatenate, zip(*found, strict=True)))
+
+    def _try(self, points: Array, model: Array, blind: bool) -> None:
+        """Evaluate exactly where the models are largest: at many points if they promise a violation, else at a few.
+
+        A model is `blind` where derivatives are unbounded: it can be far too low, so a few points are tried anyway.
+        """
+        flat = model.ravel()
+        worthwhile = flat > (-np.inf if not self.points else max(self.alert, self.best - 0.5 * abs(self.best)))
+        # Models can be far too low where derivatives are unbounded.
+        most, least = max(TUNING.most_points, 2 * model.shape[1]), TUNING.most_points // 4 if blind else 0
+        count = min(most, max(int(worthwhile.sum()), least), flat.size)
+        if not count:
+            return
+        largest = np.argpartition(-flat, count - 1)[:count]
+        component = largest % model.shape[1]
+        y = self.domain.project(points.reshape(-1, points.shape[-1])[largest])
+        value = self.violation.at(y, component)
+        self._found(y, self._exact_values(y, component, value) if value.max() > self.alert else value, component)
+
+    def _found(self, y: Array, value: Array, component: Ints) -> None:
+        self.points.append(y)
+        self.values.append(value)
+        self.components.append(component)
+        self.best = max(self.best, float(value.max()))
+
+    @property
+    def goal(self) -> float:
+        """The bound to reach: the target, or about twice the violation found (never below a value that is attained)."""
+        return max(self.target, 2 * self.best - self.alert) if self.best > self.alert else self.target
+
+    def run(self) -> None:
+        """Split boxes until the goal is reached, or time and patience are up."""
+        for k in range(len(self.partitions)):
+            self.begin(k)
+        rounds, now = 0, time.perf_counter()
+        pace = min((TUNING.first_pace, *(c.pace for c in self.partitions)))
+        self.deadline = deadline = now + min(self.options.seconds, left())
+        while now <= deadline:
+            open_rows = [np.flatnonzero(_largest(b) > self.goal) for b in self.bounds]
+            if self._bound_exactly(open_rows):
+                break
+            open_rows = [rows[c.splittable(rows)] for rows, c in zip(open_rows, self.partitions, strict=True)]
+            if not sum(map(len, open_rows)) or (self.best > self.alert and rounds >= self.options.rounds):
+                break
+            share = pace * TUNING.round_share * (deadline - now)  # so that a round ends in time, if it is slower, too
+            most = int(max(TUNING.least_split, min(share, 1e9)))
+            beat(f"branch-and-bound, {sum(c.n for c in self.partitions)} boxes")
+            try:
+                split = sum(self._split(k, rows, most) for k, rows in enumerate(open_rows) if len(rows))
+                if self.enclosed >= self.estimate_at or not split:
+                    self._estimate()
+            except OutOfTime:
+                break
+            if not split:
+                break
+            began, now = now, time.perf_counter()
+            pace = split / max(now - began, 1e-9)
+            self.seconds += now - began
+            rounds += 1
+
+    @property
+    def _exact(self) -> bool:
+        """Whether rows can be bounded in whole numbers: polynomials of a scalar index."""
+        line = all(
+            c.dim == self.domain.dim == 1 and c.cell.inside is None and c.cell.place is None for c in self.partitions
+        )
+        return line and all(self._polynomial(c) is not None for c in range(self.violation.components))
+
+    @property
+    def _fine(self) -> bool:
+        """Whether a line has been cut so finely that what is left to tell may be less than the rounding of doubles."""
+        return sum(c.n for c in self.partitions) > TUNING.crowded and self._exact
+
+    def _swing(self) -> float:
+        """How far g may move with weights within their spread, at most."""
+        if self.spread is None:
+            return 0.0
+        return max(float(swing(self.family, c.lower, c.upper, self.spread).max()) for c in self.partitions)
+
+    def _polynomial(self, component: int) -> list[Fraction] | None:
+        """One component by powers of a scalar index; None if it is no such polynomial."""
+        if component not in self.polynomials:
+            scalar = self.domain.dim == 1
+            g = self.family.polynomial(component, self.weights[component]) if scalar else None
+            self.polynomials[component] = None if g is None else by_powers(g)
+        return self.polynomials[component]
+
+    def _exact_values(self, y: Array, component: Ints, value: Array) -> Array:
+        """Values again without rounding, where they are those of polynomials and rounding may have made a violation.
+
+        Without any room below the target, a proof hangs on whether there is a violation at all.
+        """
+        doubtful = np.flatnonzero(value > self.alert)
+        if self.options.near and not self._fine:
+            return value
+        exact, swing = value.copy(), self._swing()
+        for i in doubtful:
+            g = self._polynomial(int(component[i]))
+            exact[i] = value[i] if g is None else min(value[i], value_at(g, float(y[i, 0])) + swing)
+        return exact
+
+    def _bound_exactly(self, open_rows: list[Ints]) -> bool:
+        """Bound polynomials in whole numbers, where boxes are fine and nothing is found; whether nothing is left to do.
+
+        What is found already is cut off first: no finer box would find more.
+        """
+        if not sum(map(len, open_rows)) or not self._fine:
+            return False
+        if self.best > self.alert:
+            return True
+        swing = self._swing()
+        if not np.isfinite(swing):
+            return False
+        for k, rows in enumerate(open_rows):
+            for c in range(self.violation.components):
+                mine, g = rows[self.bounds[k][rows, c] > self.goal], self._polynomial(c)
+                if len(mine) and g is not None:
+                    self._bound_stretches(k, c, mine, g, swing)
+        return True
+
+    def _bound_stretches(self, k: int, component: int, rows: Ints, g: list[Fraction], swing: float) -> None:
+        """The same for boxes of one cell, stretch by stretch."""
+        lower, upper = self.partitions[k].lower[rows, 0], self.partitions[k].upper[rows, 0]
+        order = np.argsort(lower, kind="stable")
+        ends = np.maximum.accumulate(upper[order])
+        first = np.concatenate([[True], lower[order][1:] > ends[:-1]])
+        if first.sum() > 32:  # taken as one, not one by one
+            first[1:] = False
+        number = np.cumsum(first) - 1
+        for i in range(int(first.sum())):
+            part = order[number == i]
+            found = largest(g, lower[part].min(), upper[part].max(), self.target - 2 * swing, self.alert - swing)
+            bound = float(up(np.asarray(found.bound + swing))) if swing else found.bound
+            self.bounds[k][rows[part], component] = np.minimum(self.bounds[k][rows[part], component], bound)
+            self._found(np.array([[found.point]]), np.array([found.value]), np.array([component]))
+
+    def _split(self, k: int, rows: Ints, most: int) -> int:
+        """Split the worst of these boxes, `most` at most; how many it was."""
+        partition = self.partitions[k]
+        n = partition.n
+        if self._crowded(partition, len(rows)) and not self._exact:
+            other = sharper(partition, self.family, self.weights)
+            if other is not None:
+                self.partitions[k] = other
+                self.begin(k)
+                return self.partitions[k].n
+        # On a line, so many boxes mean that rounding, not width, keeps the bound up.
+        boxes = self.options.max_boxes if partition.dim > 1 else self.options.max_boxes // 10
+        room = min(boxes, partition.most) - n
+        compiled = _compiled(partition)
+        if compiled is not None:
+            return self._compiled(k, compiled, room)
+        batch = max(min(4096, most, int(2e8 / partition.row_bytes)), 1)
+        added = 2**PARTITION.most_halvings - 1  # boxes that one may become more, at most
+        if not len(rows) or room < added:
+            return 0
+        taken = min(batch, room // added)
+        if len(rows) > taken:
+            rows = rows[np.argpartition(_largest(self.bounds[k][rows]), -taken)[-taken:]]
+        children = partition.refine(rows, self.weights)
+        found = self._bounds(partition, children)
+        assert found is not None  # as of their parents
+        self.enclosed += len(children)
+        # Children replaced their parents in place; the others moved to the end, or the tail closed up.
+        old = self.bounds[k]
+        if partition.n >= n:
+            grown = np.concatenate([old, np.empty((partition.n - n, old.shape[1]))])
+        else:
+            gone = np.ones(n, dtype=bool)
+            gone[rows[len(children) :]] = False
+            grown = old[gone]
+        grown[children] = found.upper
+        self.bounds[k] = grown
+        self._try(found.points, found.model, bool(partition.boxes(children)["rough"].any()))
+        return len(rows)
+
+    @staticmethod
+    def _crowded(partition: BoxPartition, opened: int) -> bool:
+        """Whether so many boxes, of which so many are open, ask for another bounder.
+
+        A round in which nearly every box is still open says as much as very many boxes. Where boxes need not be kept
+        with their enclosures, no more than one table of these is.
+        """
+        n, after = partition.n, partition.n + 3 * opened
+        kept = isinstance(partition.bounder, Taylor) and partition.bounder.tape is not None
+        heavy = kept and after * partition.row_bytes > 8 * EFFORT.entries
+        return after > TUNING.crowded or (n > TUNING.crowded // 8 and opened > 0.9 * n) or heavy
+
+    def _compiled(self, k: int, bounder: Taylor, room: int) -> int:
+        """Let the kernel go on by itself; how many boxes it split."""
+        most = max(int(self.estimate_at) - self.enclosed, 1)
+        limits = Limits(self.goal, self.alert, room, most, self.deadline)
+        found = search(self.partitions[k], bounder, self.weights, self.spread, limits)
+        if found is None:
+            return 0
+        self.bounds[k] = self.partitions[k].boxes()["bound"].copy()
+        self.enclosed += found.enclosed
+        self._try(found.points, found.model, found.blind)
+        return found.split
+
+    def result(self) -> Separation:
+        """What was found and proven."""
+        bound = max((c.bounder.proven(b) for c, b in zip(self.partitions, self.bounds, strict=True)), default=-np.inf)
+        if not self.points:
+            return Separation(np.zeros((0, self.domain.dim)), np.zeros(0), bound, trusts=self.trusts)
+        y, g, component = np.concatenate(self.points), np.concatenate(self.values), np.concatenate(self.components)
+        # Everything that violates is worth a cut; otherwise the few worst, which the certificate reports.
+        floor = self.alert if self.best > self.alert else self.best - 0.1 * abs(self.best) - 1e-12
+        keep = np.flatnonzero(g > floor)
+        y, g, component = y[keep], g[keep], component[keep]
+        radius = 1e-3 * (self.domain.upper - self.domain.lower)
+        most = self.options.points
+        if self.violation.components > most:
+            chosen = one_a_row(g, component)
+            return self._answer(y[chosen], g[chosen], component[chosen], bound)
+        chosen = distinct(y, g, component, radius, most)
+        if self.best > self.alert:
+            y, g, component = self._climb(y[chosen], g[chosen], component[chosen])
+            chosen = distinct(y, g, component, 2 * radius, most)
+        return self._answer(y[chosen], g[chosen], component[chosen], bound)
+
+    def _answer(self, y: Array, g: Array, component: Ints, bound: float) -> Separation:
+        bound = max(bound, float(g.max(initial=-np.inf)))
+        return Separation(y, g, bound, component, trusts=self.trusts, work=self._work(bound))
+
+    def _estimate(self) -> None:
+        """How many boxes a proof would need, where there are many already and nothing is found."""
+        if self.best > self.alert or sum(c.n for c in self.partitions) < WORK.least:
+            return
+        open_rows = [np.flatnonzero(_largest(b) > self.goal) for b in self.bounds]
+        each = zip(self.partitions, open_rows, strict=True)
+        left = sum(boxes_left(c, rows, self.weights, self.spread, self.goal) for c, rows in each)
+        self.needed, self.estimate_at = self.enclosed + left, WORK.again * self.enclosed
+
+    def _work(self, bound: float) -> Work | None:
+        """What is left of the proof; None where it is done, not known, or stopped by a lack of any bound."""
+        if self.needed is None or self.best > self.alert or not self.goal < bound < np.inf:
+            return None
+        still = sum(int((_largest(b) > self.goal).sum()) for b in self.bounds)
+        boxes = max(self.needed - self.enclosed, 2.0 * still)
+        pace = self.enclosed / self.seconds if self.enclosed else 4 * min(c.pace for c in self.partitions)
+        return Work(boxes, boxes / pace)
+
+    def _climb(self, y: Array, g: Array, component: Ints) -> tuple[Array, Array, Ints]:
+        """One Newton step up from every point, kept where it helps."""
+        if not len(y):
+            return y, g, component
+        parts = self.violation.derivatives(y, component)
+        if parts is None:
+            return y, g, component
+        better = self.domain.project(newton_step(y, parts[1], parts[2], self.domain))
+        value = self.violation.at(better, component)
+        up = value > g
+        return np.where(up[:, None], better, y), np.where(up, value, g), component
+
+
+def _compiled(partition: BoxPartition) -> Taylor | None:
+    """The bounder of a partition that the compiled kernel splits by itself; None if it does not."""
+    bounder = partition.bounder
+    return bounder if isinstance(bounder, Taylor) and not bounder.kept and bounder.tape is not None else None
+
+
+def _largest(bounds: Array) -> Array:
+    """The largest bound (N,) of every box over its rows (N, p); without a copy, where there is one."""
+    return bounds[:, 0] if bounds.shape[1] == 1 else bounds.max(axis=1, initial=-np.inf)
