@@ -10,7 +10,7 @@ import pytest
 from benchmarks import ablation
 from benchmarks.harness import switches
 from benchmarks.harness.switches import MECHANISMS, located, numbers, times, variants
-from lsip.oracles import branch_and_bound, memory, partition
+from lsip.oracles import box_search, memory, partition
 
 MODELS = ["catalogue/abs_d2", "catalogue/lukacs8"]
 OFF, NUMBER = "own bases", "oracles.partition:PartitionTuning.cheap x10"
@@ -40,13 +40,13 @@ def test_numbers_are_found_and_multiplied_for_all_instances() -> None:
 
 
 def test_a_patch_reaches_every_module_and_ends() -> None:
-    original = memory.Memory.keep, branch_and_bound.by_waves
-    for name in ("kept boxes", "trigonometric bounds"):
+    original = memory.Memory.keep, box_search.sharper
+    for name in ("kept boxes", "estimates of work"):
         with variants()[name].applied():
             pass
-    with variants()["trigonometric bounds"].applied():
-        assert branch_and_bound.by_waves() is None
-    assert (memory.Memory.keep, branch_and_bound.by_waves) == original
+    with variants()["sharper bounders"].applied():
+        assert box_search.sharper() is None
+    assert (memory.Memory.keep, box_search.sharper) == original
 
 
 def test_it_runs_on_a_mechanism_and_a_number_and_goes_on_from_a_file(tmp_path: Path) -> None:

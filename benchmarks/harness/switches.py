@@ -92,11 +92,14 @@ MECHANISMS: dict[str, Mechanism] = {
     "cheapest slopes": off("oracles.sides:_cheapest", instead(_balanced_slopes)),
     "slopes in pairs": off("oracles.sides:_in_pairs", gives([])),
     "bent models": off("oracles.sides:_bend", instead(_without_kinks)),
+    "sharper bounders": off("oracles.bounders:sharper"),
     "searches by the kernel": off("oracles.taylor:Taylor.tape", lambda _: None, "oracles.compiled_search:search"),
     "polynomial bounds": off(
         "oracles.polynomial:PolynomialBounder._expanded", entered="oracles.expansions:Expansion.__init__"
     ),
-    "trigonometric bounds": off("oracles.harmonic:by_waves", entered="oracles.harmonic:Harmonic.__init__"),
+    "trigonometric bounds": off(
+        "oracles.trigonometric:Trigonometric.of", entered="oracles.trigonometric:WaveSums.__init__"
+    ),
     "Bernstein bounds": off("oracles.box_search:BoxSearch._bound_exactly", false, "oracles.bernstein:largest"),
     "exact values": off("oracles.box_search:BoxSearch._exact_values", gives_argument(3), "oracles.bernstein:value_at"),
     "kept boxes": off("oracles.memory:Memory.keep"),

@@ -10,15 +10,20 @@ from .directional import Directional
 from .partition import BoxPartition
 from .polynomial import PolynomialBounder
 from .taylor import Taylor
+from .trigonometric import Trigonometric
 
 
 def partitions(family: Rows, domain: Domain) -> list[BoxPartition]:
     """One for each cell of the index set; of the indices alone, where directions have a closed form."""
     indices = family.indices_of(domain) if isinstance(family, Directed) else None
-    kind, found = (Taylor, list[BoxPartition]()) if indices is None else (Directional, [])
+    found = []
     for cell in (domain if indices is None else indices).flat_cells():
         check("enclosures")
-        found.append(BoxPartition(kind(family, cell)))
+        waves = Trigonometric.of(family, cell) if indices is None else None
+        if waves is not None:
+            found.append(BoxPartition(waves, waves.first_boxes()))
+        else:
+            found.append(BoxPartition((Taylor if indices is None else Directional)(family, cell)))
     return found
 
 
@@ -30,8 +35,6 @@ def sharper(partition: BoxPartition, family: Rows, weights: Array) -> BoxPartiti
     kernel has the rows, it keeps boxes alone: most are asked only once.
     """
     bounder, cell = partition.bounder, partition.cell
-    if isinstance(bounder, PolynomialBounder):
-        return None if bounder.knows(weights) else BoxPartition(Taylor(family, cell, 3))
     if not isinstance(bounder, Taylor) or isinstance(bounder, Directional) or not bounder.kept:
         return None
     expanded = PolynomialBounder(family, cell)

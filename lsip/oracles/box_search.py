@@ -113,9 +113,7 @@ class BoxSearch:
         else:
             found = again(partition, compiled, self.weights, self.spread, self.alert)
         if found is None:
-            other = sharper(partition, self.family, self.weights)
-            assert other is not None  # Taylor expansions know something of all weights
-            self.partitions[k] = other
+            self.partitions[k] = BoxPartition(Taylor(self.family, partition.cell))  # knows something of all weights
             return self.begin(k)
         self.bounds[k] = found.upper
         self._try(found.points, found.model, True)

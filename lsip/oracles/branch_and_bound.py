@@ -11,7 +11,6 @@ from ..errors import ModelError
 from ..validation import real, whole
 from .base import Separation, Violation, can_enclose, maximises, unscaled
 from .box_search import BoxSearch
-from .harmonic import by_waves
 from .memory import Partitions
 
 
@@ -68,9 +67,6 @@ class BranchAndBound:
                 "`lipschitz` for a black box; otherwise use Multistart, Grid or RandomSearch."
             )
         rows = unscaled(violation)
-        known = by_waves(violation, rows, target + self.tol, target + self.tol - self.near, self.points)
-        if known is not None:
-            return known
         memory = rows.family.memory
         taken: Partitions = memory.take(rows.family, violation.domain)
         search = BoxSearch(violation, rows, taken.cells, target + self.tol, self)
