@@ -100,8 +100,10 @@ MECHANISMS: dict[str, Mechanism] = {
     "trigonometric bounds": off(
         "oracles.trigonometric:Trigonometric.of", entered="oracles.trigonometric:WaveSums.__init__"
     ),
-    "Bernstein bounds": off("oracles.box_search:BoxSearch._bound_exactly", false, "oracles.bernstein:largest"),
-    "exact values": off("oracles.box_search:BoxSearch._exact_values", gives_argument(3), "oracles.bernstein:value_at"),
+    "Bernstein bounds": off("oracles.bernstein:rational_rows", entered="oracles.bernstein:RationalRow.bound"),
+    "exact values": off(
+        "oracles.box_search:BoxSearch._exact_values", gives_argument(3), "oracles.bernstein:RationalRow.at"
+    ),
     "kept boxes": off("oracles.memory:Memory.keep"),
     "climbs": off("oracles.box_search:BoxSearch._climb", lambda _: lambda self, y, g, component: (y, g, component)),
     "estimates of work": off("oracles.box_search:BoxSearch._estimate", entered="oracles.work:boxes_left"),

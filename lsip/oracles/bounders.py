@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 from ..deadline import check
 from ..domains import Domain
 from ..expressions.tape import cubic_weights
 from .base import Array, Directed, Rows
+from .bernstein import Bernstein, rational_rows
 from .directional import Directional
 from .partition import BoxPartition
 from .polynomial import PolynomialBounder
@@ -35,8 +38,12 @@ def sharper(partition: BoxPartition, family: Rows, weights: Array) -> BoxPartiti
     kernel has the rows, it keeps boxes alone: most are asked only once.
     """
     bounder, cell = partition.bounder, partition.cell
-    if not isinstance(bounder, Taylor) or isinstance(bounder, Directional) or not bounder.kept:
+    if not isinstance(bounder, Taylor) or isinstance(bounder, Directional | Bernstein) or not bounder.kept:
         return None
+    if rational_rows(family, cell, weights) is not None:
+        other = copy(partition)  # the same boxes
+        other.bounder = Bernstein(family, cell, bounder.order)
+        return other
     expanded = PolynomialBounder(family, cell)
     if expanded.knows(weights):
         return BoxPartition(expanded)

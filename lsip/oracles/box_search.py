@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from ..deadline import EFFORT, beat, check, left
 from ..errors import OutOfTime
-from ..expressions.interval import up
-from ..expressions.polynomials import by_powers
 from .base import Array, EnclosableViolation, Ints, Separation, Weighted, Work
-from .bernstein import largest, value_at
+from .bernstein import Bernstein, RationalRow, rational_rows
 from .bounder import Bounds, swing
 from .bounders import sharper
 from .compiled_search import Limits, again, search
@@ -98,7 +96,6 @@ class BoxSearch:
         self.components: list[Ints] = []
         self.best = -np.inf
         self.alert = target - options.near
-        self.polynomials: dict[int, list[Fraction] | None] = {}  # g in rational numbers, a component
         self.deadline = np.inf
         self.enclosed, self.seconds = 0, 0.0  # boxes that were made by splitting, and what they took
         self.needed: float | None = None  # how many would be in all, if that was estimated
@@ -169,8 +166,6 @@ class BoxSearch:
         self.deadline = deadline = now + min(self.options.seconds, left())
         while now <= deadline:
             open_rows = [np.flatnonzero(_largest(b) > self.goal) for b in self.bounds]
-            if self._bound_exactly(open_rows):
-                break
             open_rows = [rows[c.splittable(rows)] for rows, c in zip(open_rows, self.partitions, strict=True)]
             if not sum(map(len, open_rows)) or (self.best > self.alert and rounds >= self.options.rounds):
                 break
@@ -190,87 +185,34 @@ class BoxSearch:
             self.seconds += now - began
             rounds += 1
 
-    @property
-    def _exact(self) -> bool:
-        """Whether rows can be bounded in whole numbers: polynomials of a scalar index."""
-        line = all(
-            c.dim == self.domain.dim == 1 and c.cell.inside is None and c.cell.place is None for c in self.partitions
-        )
-        return line and all(self._polynomial(c) is not None for c in range(self.violation.components))
-
-    @property
-    def _fine(self) -> bool:
-        """Whether a line has been cut so finely that what is left to tell may be less than the rounding of doubles."""
-        return sum(c.n for c in self.partitions) > TUNING.crowded and self._exact
-
-    def _swing(self) -> float:
-        """How far g may move with weights within their spread, at most."""
-        if self.spread is None:
-            return 0.0
-        return max(float(swing(self.family, c.lower, c.upper, self.spread).max()) for c in self.partitions)
-
-    def _polynomial(self, component: int) -> list[Fraction] | None:
-        """One component by powers of a scalar index; None if it is no such polynomial."""
-        if component not in self.polynomials:
-            scalar = self.domain.dim == 1
-            g = self.family.polynomial(component, self.weights[component]) if scalar else None
-            self.polynomials[component] = None if g is None else by_powers(g)
-        return self.polynomials[component]
+    @cached_property
+    def _rational(self) -> list[RationalRow] | None:
+        """The rows in rational numbers; None if they are no polynomials of a scalar index."""
+        return rational_rows(self.family, self.partitions[0].cell, self.weights)
 
     def _exact_values(self, y: Array, component: Ints, value: Array) -> Array:
         """Values again without rounding, where they are those of polynomials and rounding may have made a violation.
 
         Without any room below the target, a proof hangs on whether there is a violation at all.
         """
-        doubtful = np.flatnonzero(value > self.alert)
-        if self.options.near and not self._fine:
+        exactly = self.options.near == 0 or any(isinstance(c.bounder, Bernstein) for c in self.partitions)
+        rows = self._rational if exactly else None
+        if rows is None:
             return value
-        exact, swing = value.copy(), self._swing()
-        for i in doubtful:
-            g = self._polynomial(int(component[i]))
-            exact[i] = value[i] if g is None else min(value[i], value_at(g, float(y[i, 0])) + swing)
+        exact, doubtful = value.copy(), np.flatnonzero(value > self.alert)
+        moved = np.zeros(len(doubtful))
+        if self.spread is not None:
+            each = swing(self.family, y[doubtful], y[doubtful], self.spread).reshape(len(doubtful), -1)
+            moved = each[np.arange(len(doubtful)), component[doubtful]]
+        for i, more in zip(doubtful.tolist(), moved.tolist(), strict=True):
+            exact[i] = min(value[i], rows[component[i]].at(float(y[i, 0])) + more)
         return exact
-
-    def _bound_exactly(self, open_rows: list[Ints]) -> bool:
-        """Bound polynomials in whole numbers, where boxes are fine and nothing is found; whether nothing is left to do.
-
-        What is found already is cut off first: no finer box would find more.
-        """
-        if not sum(map(len, open_rows)) or not self._fine:
-            return False
-        if self.best > self.alert:
-            return True
-        swing = self._swing()
-        if not np.isfinite(swing):
-            return False
-        for k, rows in enumerate(open_rows):
-            for c in range(self.violation.components):
-                mine, g = rows[self.bounds[k][rows, c] > self.goal], self._polynomial(c)
-                if len(mine) and g is not None:
-                    self._bound_stretches(k, c, mine, g, swing)
-        return True
-
-    def _bound_stretches(self, k: int, component: int, rows: Ints, g: list[Fraction], swing: float) -> None:
-        """The same for boxes of one cell, stretch by stretch."""
-        lower, upper = self.partitions[k].lower[rows, 0], self.partitions[k].upper[rows, 0]
-        order = np.argsort(lower, kind="stable")
-        ends = np.maximum.accumulate(upper[order])
-        first = np.concatenate([[True], lower[order][1:] > ends[:-1]])
-        if first.sum() > 32:  # taken as one, not one by one
-            first[1:] = False
-        number = np.cumsum(first) - 1
-        for i in range(int(first.sum())):
-            part = order[number == i]
-            found = largest(g, lower[part].min(), upper[part].max(), self.target - 2 * swing, self.alert - swing)
-            bound = float(up(np.asarray(found.bound + swing))) if swing else found.bound
-            self.bounds[k][rows[part], component] = np.minimum(self.bounds[k][rows[part], component], bound)
-            self._found(np.array([[found.point]]), np.array([found.value]), np.array([component]))
 
     def _split(self, k: int, rows: Ints, most: int) -> int:
         """Split the worst of these boxes, `most` at most; how many it was."""
         partition = self.partitions[k]
         n = partition.n
-        if self._crowded(partition, len(rows)) and not self._exact:
+        if self._crowded(partition, len(rows)):
             other = sharper(partition, self.family, self.weights)
             if other is not None:
                 self.partitions[k] = other
