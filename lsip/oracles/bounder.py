@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,29 +56,24 @@ class Boxes:
         self._columns[name][: self._n][self._rows] = value
 
 
-class Bounder(Protocol):
+class Bounder(ABC):
     """Upper bounds of the rows of a family over boxes of one cell."""
 
-    cell: Cell
-    p: int  # rows
-    width: int  # numbers in each
+    def __init__(self, family: Rows, cell: Cell) -> None:
+        self.family, self.cell = family, cell
+        self.p, k = family.columns.shape
+        self.width, self.dim = k + 1, cell.lower.shape[1]  # numbers in a row, coordinates of a box
+        self.quadratic = 1 + self.dim + len(triangle(self.dim)[0])  # numbers in a quadratic
 
-    @property
-    def at_once(self) -> int:
-        """Boxes that are enclosed in one batch."""
-
+    @abstractmethod
     def enclose(self, lower: Array, upper: Array, pieces: Pieces) -> dict[str, Any]:
         """What is kept of boxes, whatever the weights; there may be fewer boxes than given, and more."""
 
+    @abstractmethod
     def bound(self, boxes: Boxes, weights: Array, spread: Array | None) -> Bounds | None:
         """Bounds for weights (p, K + 1) and all others within their spread; None where it knows nothing of them."""
 
-    def influence(self, boxes: Boxes, weights: Array) -> Array:
-        """How much rows vary along each axis of a box, (N, m): where splitting pays."""
-
-    def proven(self, upper: Array) -> float:
-        """What the violation is at most, given the bounds (N, p) of all boxes."""
-
+    @abstractmethod
     def other(self, family: Rows) -> Bounder:
         """The same for other rows."""
 
@@ -87,22 +82,29 @@ class Bounder(Protocol):
 
         Not called on boxes with kinks: on which side of one a box lies has to be found out again.
         """
-
-
-class QuadraticBounder(ABC):
-    """Rows over a box are quadratics in d, |d_i| <= 1, but for what these are off by."""
-
-    def __init__(self, family: Rows, cell: Cell) -> None:
-        self.family, self.cell, self.chart = family, cell, CellChart(cell)
-        self.p, k = family.columns.shape
-        self.width, self.dim = k + 1, cell.lower.shape[1]
-        self.quadratic = 1 + self.dim + len(triangle(self.dim)[0])  # numbers in a quadratic
-        self.scale = np.maximum((cell.upper - cell.lower).max(axis=0), 1e-300)  # (m,), for sides of boxes
+        return None
 
     @property
     def at_once(self) -> int:
         """Boxes that are enclosed in one batch."""
         return at_once(self.p * self.width, self.quadratic)
+
+    def influence(self, boxes: Boxes, weights: Array) -> Array:
+        """How much rows vary along each axis of a box, (N, m): where splitting pays; known since they were bounded."""
+        return np.asarray(boxes["pays"])
+
+    def proven(self, upper: Array) -> float:
+        """What the violation is at most, given the bounds (N, p) of all boxes."""
+        return float(upper.max(initial=-np.inf))
+
+
+class QuadraticBounder(Bounder):
+    """Rows over a box are quadratics in d, |d_i| <= 1, but for what these are off by."""
+
+    def __init__(self, family: Rows, cell: Cell) -> None:
+        super().__init__(family, cell)
+        self.chart = CellChart(cell)
+        self.scale = np.maximum((cell.upper - cell.lower).max(axis=0), 1e-300)  # (m,), for sides of boxes
 
     @abstractmethod
     def _models(self, boxes: Boxes, weights: Array, spread: Array | None) -> tuple[Array, Array] | None:
@@ -137,14 +139,6 @@ class QuadraticBounder(ABC):
         """Where splitting pays, given how much what a bound leaves open varies along each axis, (N, m)."""
         width = (boxes["upper"] - boxes["lower"]) / self.scale
         return shares(np.where(np.isfinite(varies), varies, 0.0)) + 0.25 * shares(width)
-
-    def proven(self, upper: Array) -> float:
-        """What the violation is at most, given the bounds (N, p) of all boxes."""
-        return float(upper.max(initial=-np.inf))
-
-    def changed(self, columns: dict[str, Any], n: int, family: Rows, before: Hashable) -> Bounder | None:
-        """Everything may differ."""
-        return None
 
 
 def at_once(numbers: int, levels: int) -> int:

@@ -96,6 +96,7 @@ class BoxSearch:
         self.components: list[Ints] = []
         self.best = -np.inf
         self.alert = target - options.near
+        self.sharpest: set[int] = set()  # cells for which there is no sharper bounder
         self.deadline = np.inf
         self.enclosed, self.seconds = 0, 0.0  # boxes that were made by splitting, and what they took
         self.needed: float | None = None  # how many would be in all, if that was estimated
@@ -212,12 +213,13 @@ class BoxSearch:
         """Split the worst of these boxes, `most` at most; how many it was."""
         partition = self.partitions[k]
         n = partition.n
-        if self._crowded(partition, len(rows)):
+        if k not in self.sharpest and self._crowded(partition, len(rows)):
             other = sharper(partition, self.family, self.weights)
             if other is not None:
                 self.partitions[k] = other
                 self.begin(k)
                 return self.partitions[k].n
+            self.sharpest.add(k)
         # On a line, so many boxes mean that rounding, not width, keeps the bound up.
         boxes = self.options.max_boxes if partition.dim > 1 else self.options.max_boxes // 10
         room = min(boxes, partition.most) - n

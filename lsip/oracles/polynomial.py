@@ -76,7 +76,3 @@ class PolynomialBounder(QuadraticBounder):
         q = np.stack([e.quadratic for e in found], axis=1).reshape(size, self.quadratic)
         rest = np.stack([e.rest for e in found], axis=1).ravel()
         return q, rest if spread is None else rest + swing(self.family, boxes["lower"], boxes["upper"], spread)
-
-    def influence(self, boxes: Boxes, weights: Array) -> Array:
-        """How much the violation varies along each axis of a box, (N, m): where splitting pays."""
-        return np.asarray(boxes["pays"])

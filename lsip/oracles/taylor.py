@@ -298,10 +298,10 @@ class Taylor(QuadraticBounder):
 
     def influence(self, boxes: Boxes, weights: Array) -> Array:
         """How much the violation varies along each axis of a box, (N, m): where splitting pays."""
+        if not self.kept:
+            return super().influence(boxes, weights)
         if self.dim == 1:
             return np.ones((len(boxes), 1))
-        if not self.kept:
-            return np.asarray(boxes["pays"])
         pays = self._pays(boxes, self._variation(boxes, weights))
         return pays + shares(kinked(boxes, self.kinks, self.dim)) if self.kinks else pays
 

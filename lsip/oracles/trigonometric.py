@@ -13,7 +13,6 @@ largest frequency says how large derivatives may be.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from math import frexp
 from typing import Any
@@ -58,13 +57,12 @@ class TrigonometricTuning:
 TUNING = TrigonometricTuning()
 
 
-class Trigonometric:
+class Trigonometric(Bounder):
     """Rows that are sums of waves over an interval. It keeps boxes alone."""
 
     def __init__(self, family: Rows, cell: Cell, waves: Waves) -> None:
-        self.cell, self.waves = cell, waves
-        self.p, k = family.columns.shape
-        self.width, self.at_once = k + 1, TUNING.most_first
+        super().__init__(family, cell)
+        self.waves = waves
         self._last: tuple[bytes, WaveSums] | None = None
 
     @staticmethod
@@ -97,7 +95,7 @@ class Trigonometric:
 
     def enclose(self, lower: Array, upper: Array, pieces: Pieces) -> dict[str, Any]:
         """Boxes alone."""
-        return {"lower": lower, "upper": upper, "rough": np.zeros_like(lower)}
+        return {"lower": lower, "upper": upper, "rough": np.zeros_like(lower), "pays": np.ones_like(lower)}
 
     def bound(self, boxes: Boxes, weights: Array, spread: Array | None) -> Bounds | None:
         """Bounds for weights (p, K + 1) and all others within their spread; None where something overflows."""
@@ -109,21 +107,9 @@ class Trigonometric:
             found = self._last[1].bounds(boxes["lower"][:, 0], boxes["upper"][:, 0], largest)
         return found if np.isfinite(found.upper).all() else None
 
-    def influence(self, boxes: Boxes, weights: Array) -> Array:
-        """There is one axis."""
-        return np.ones((len(boxes), 1))
-
-    def proven(self, upper: Array) -> float:
-        """What the violation is at most, given the bounds (N, p) of all boxes."""
-        return float(upper.max(initial=-np.inf))
-
     def other(self, family: Rows) -> Bounder:
         """The same for other rows, if they are sums of waves."""
         return Trigonometric.of(family, self.cell) or Taylor(family, self.cell)
-
-    def changed(self, columns: dict[str, Any], n: int, family: Rows, before: Hashable) -> Bounder | None:
-        """Everything may differ."""
-        return None
 
 
 class WaveSums:
