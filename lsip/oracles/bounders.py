@@ -33,11 +33,13 @@ def partitions(family: Rows, domain: Domain) -> list[BoxPartition]:
 def sharper(partition: BoxPartition, family: Rows, weights: Array) -> BoxPartition | None:
     """A partition of the same cell with a bounder that needs fewer boxes, or less for each; None if there is none.
 
-    Polynomials are expanded as a whole. Of other rows, cubic terms are known beside the quadratic ones, where they do
-    not more than double the numbers of a box: two boxes in the place of one would cost as much. Where the compiled
-    kernel has the rows, it keeps boxes alone: most are asked only once.
+    Functions one by one may round less than a sum of waves. Polynomials are expanded as a whole. Of other rows, cubic
+    terms are known beside the quadratic ones, where they do not more than double the numbers of a box: two boxes in the
+    place of one would cost as much. Where the compiled kernel has the rows, it keeps boxes alone: most are asked once.
     """
     bounder, cell = partition.bounder, partition.cell
+    if isinstance(bounder, Trigonometric):
+        return BoxPartition(Taylor(family, cell))
     if not isinstance(bounder, Taylor) or isinstance(bounder, Directional | Bernstein) or not bounder.kept:
         return None
     if rational_rows(family, cell, weights) is not None:

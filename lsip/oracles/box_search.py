@@ -25,6 +25,7 @@ from .distinct import distinct, one_a_row
 from .partition import TUNING as PARTITION
 from .partition import BoxPartition
 from .taylor import Taylor
+from .trigonometric import Trigonometric
 from .trust_region import newton_step
 from .work import TUNING as WORK
 from .work import boxes_left
@@ -89,7 +90,8 @@ class BoxSearch:
         self.violation, self.domain, self.target, self.options = violation, violation.domain, target, options
         self.family, self.weights, self.spread = rows
         self.trusts = self.family.trusts(violation.domain)
-        self.partitions = partitions  # of the cells of the domain; replaced and refined in place
+        self.kept = partitions  # of the cells of the domain, for later searches; replaced and refined in place
+        self.partitions = list(partitions)
         self.bounds: list[Array] = [np.zeros((0, 0))] * len(partitions)  # (N, p) a cell
         self.points: list[Array] = []
         self.values: list[Array] = []
@@ -111,11 +113,26 @@ class BoxSearch:
         else:
             found = again(partition, compiled, self.weights, self.spread, self.alert)
         if found is None:
-            self.partitions[k] = BoxPartition(Taylor(self.family, partition.cell))  # knows something of all weights
-            return self.begin(k)
+            return self._replace(k, BoxPartition(Taylor(self.family, partition.cell)))  # it knows all weights
         self.bounds[k] = found.upper
         self._try(found.points, found.model, True)
         return None
+
+    def _replace(self, k: int, other: BoxPartition) -> None:
+        """Go on with another bounder of a cell; waves are as good as ever for other weights."""
+        if self.kept[k] is self.partitions[k] and not isinstance(self.kept[k].bounder, Trigonometric):
+            self.kept[k] = other
+        self.partitions[k] = other
+        self.begin(k)
+
+    def _sharpen(self, k: int) -> bool:
+        """Go on with a sharper bounder of a cell, if there is one."""
+        other = None if k in self.sharpest else sharper(self.partitions[k], self.family, self.weights)
+        if other is None:
+            self.sharpest.add(k)
+            return False
+        self._replace(k, other)
+        return True
 
     def _bounds(self, partition: BoxPartition, rows: Ints | None = None) -> Bounds | None:
         """Bounds of some boxes, or of all; raises `OutOfTime` at the deadline."""
@@ -166,15 +183,17 @@ class BoxSearch:
         pace = min((TUNING.first_pace, *(c.pace for c in self.partitions)))
         self.deadline = deadline = now + min(self.options.seconds, left())
         while now <= deadline:
-            open_rows = [np.flatnonzero(_largest(b) > self.goal) for b in self.bounds]
-            open_rows = [rows[c.splittable(rows)] for rows, c in zip(open_rows, self.partitions, strict=True)]
-            if not sum(map(len, open_rows)) or (self.best > self.alert and rounds >= self.options.rounds):
+            above = [np.flatnonzero(_largest(b) > self.goal) for b in self.bounds]
+            open_rows = [rows[c.splittable(rows)] for rows, c in zip(above, self.partitions, strict=True)]
+            if not sum(map(len, above)) or (self.best > self.alert and rounds >= self.options.rounds):
                 break
             share = pace * TUNING.round_share * (deadline - now)  # so that a round ends in time, if it is slower, too
             most = int(max(TUNING.least_split, min(share, 1e9)))
             beat(f"branch-and-bound, {sum(c.n for c in self.partitions)} boxes")
             try:
                 split = sum(self._split(k, rows, most) for k, rows in enumerate(open_rows) if len(rows))
+                if not sum(map(len, open_rows)):  # rounding, not width, keeps bounds up
+                    split = sum(self.partitions[k].n for k, rows in enumerate(above) if len(rows) and self._sharpen(k))
                 if self.enclosed >= self.estimate_at or not split:
                     self._estimate()
             except OutOfTime:
@@ -213,13 +232,8 @@ class BoxSearch:
         """Split the worst of these boxes, `most` at most; how many it was."""
         partition = self.partitions[k]
         n = partition.n
-        if k not in self.sharpest and self._crowded(partition, len(rows)):
-            other = sharper(partition, self.family, self.weights)
-            if other is not None:
-                self.partitions[k] = other
-                self.begin(k)
-                return self.partitions[k].n
-            self.sharpest.add(k)
+        if self._crowded(partition, len(rows)) and self._sharpen(k):
+            return self.partitions[k].n
         # On a line, so many boxes mean that rounding, not width, keeps the bound up.
         boxes = self.options.max_boxes if partition.dim > 1 else self.options.max_boxes // 10
         room = min(boxes, partition.most) - n
@@ -257,9 +271,10 @@ class BoxSearch:
         A round in which nearly every box is still open says as much as very many boxes. Where boxes need not be kept
         with their enclosures, no more than one table of these is.
         """
-        n, after = partition.n, partition.n + 3 * opened
-        kept = isinstance(partition.bounder, Taylor) and partition.bounder.tape is not None
-        heavy = kept and after * partition.row_bytes > 8 * EFFORT.entries
+        n, after, bounder = partition.n, partition.n + 3 * opened, partition.bounder
+        if not isinstance(bounder, Taylor):
+            return False
+        heavy = bounder.tape is not None and after * partition.row_bytes > 8 * EFFORT.entries
         return after > TUNING.crowded or (n > TUNING.crowded // 8 and opened > 0.9 * n) or heavy
 
     def _compiled(self, k: int, bounder: Taylor, room: int) -> int:
