@@ -112,7 +112,7 @@ def _models() -> list[lsip.Problem]:
 
 EXPORTED = {
     "lsip_tape_new", "lsip_tape_free", "lsip_tape_bytes", "lsip_quadratics", "lsip_points", "lsip_bound", "lsip_layout",
-    "lsip_distinct", "lsip_function", "lsip_heap", "lsip_kernel_version", "lsip_kernel_choose",
+    "lsip_distinct", "lsip_function", "lsip_search", "lsip_kernel_version", "lsip_kernel_choose",
 }  # fmt: skip
 
 

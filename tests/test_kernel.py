@@ -269,7 +269,7 @@ def test_a_tape_for_other_values_is_another_one_in_the_kernel(place: str) -> Non
 @pytest.mark.parametrize("place", PLACES)
 def test_solving_again_with_the_kernel_is_as_good_as_solving_anew(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    for name in ("quadratics", "heap"):
+    for name in ("quadratics", "search"):
         enclose = getattr(native.NativeTape, name)
         monkeypatch.setattr(native.NativeTape, name, lambda *given, enclose=enclose: asked.append(1) or enclose(*given))
     p = lsip.Parameter(name="p", value=1.0)

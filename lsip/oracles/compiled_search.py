@@ -107,7 +107,7 @@ def search(
         partition.whole = False
         leaves = Leaves(*(partition.columns[name][:room] for name in Leaves._fields))
         effort = native.SearchLimits(batch, limits.most - enclosed, halvings, seconds)
-        done = tape.heap(bounder.order, leaves, (partition.n, partition.n), scaled, limits[:2], effort)
+        done = tape.search(bounder.order, leaves, (partition.n, partition.n), scaled, limits[:2], effort)
         partition.n, partition.whole = done.boxes, True
         enclosed, split = enclosed + done.enclosed, split + done.split
         if not (done.full or (done.late and time.perf_counter() < limits.deadline)):

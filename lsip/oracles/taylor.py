@@ -233,7 +233,7 @@ class Taylor(QuadraticBounder):
         leaves = Leaves(*(np.array(boxes[name]) for name in Leaves._fields))
         bounding = native.SearchLimits(0, 0, 0, 0.0)
         known = len(leaves.lower), 0
-        self.tape.heap(self.order, leaves, known, self.scaled(weights, spread), (np.inf, np.inf), bounding)
+        self.tape.search(self.order, leaves, known, self.scaled(weights, spread), (np.inf, np.inf), bounding)
         boxes["pays"], boxes["rough"] = leaves.pays, leaves.rough
         return Bounds(leaves.bound, self.placed(leaves.points), leaves.model)
 
