@@ -18,7 +18,7 @@ from ..domains import Cell
 from ..expressions.interval import up
 from ..expressions.polynomials import by_powers, neighbours
 from .base import Array, Rows
-from .bounder import Bounds, Boxes, swing
+from .bounder import BoxBounds, BoxView, swing
 from .taylor import Taylor
 
 
@@ -36,7 +36,7 @@ class Bernstein(Taylor):
             self._last = key, rational_rows(self.family, self.cell, weights)
         return self._last[1]
 
-    def bound(self, boxes: Boxes, weights: Array, spread: Array | None) -> Bounds | None:
+    def bound(self, boxes: BoxView, weights: Array, spread: Array | None) -> BoxBounds | None:
         """Bounds for weights (p, K + 1) and all others within their spread."""
         found, rows = super().bound(boxes, weights, spread), self.rows(weights)
         if found is None or rows is None or not len(boxes):
@@ -61,7 +61,7 @@ class Bernstein(Taylor):
             if spread is not None:
                 bound = up(bound + swing(self.family, lower, higher, spread).reshape(-1, self.p)[:, c])
             upper[open_boxes, c] = np.minimum(upper[open_boxes, c], bound)
-        return Bounds(upper, points, np.minimum(model, upper))
+        return BoxBounds(upper, points, np.minimum(model, upper))
 
 
 class RationalRow:

@@ -23,7 +23,7 @@ from .sides import evaluate, use_sides
 Selection = slice | Ints
 
 
-class Bounds(NamedTuple):
+class BoxBounds(NamedTuple):
     """What is known of rows over boxes."""
 
     upper: Array  # (N, p), no row exceeds this anywhere in the box
@@ -31,7 +31,7 @@ class Bounds(NamedTuple):
     model: Array  # (N, p), what they are there, about
 
 
-class Boxes:
+class BoxView:
     """Some boxes of a partition: what is kept of each, by name; always `lower`, `upper` and `rough`, (N, m)."""
 
     def __init__(self, columns: dict[str, Any], n: int, rows: Selection = slice(None)) -> None:
@@ -70,7 +70,7 @@ class Bounder(ABC):
         """What is kept of boxes, whatever the weights; there may be fewer boxes than given, and more."""
 
     @abstractmethod
-    def bound(self, boxes: Boxes, weights: Array, spread: Array | None) -> Bounds | None:
+    def bound(self, boxes: BoxView, weights: Array, spread: Array | None) -> BoxBounds | None:
         """Bounds for weights (p, K + 1) and all others within their spread; None where it knows nothing of them."""
 
     @abstractmethod
@@ -89,7 +89,7 @@ class Bounder(ABC):
         """Boxes that are enclosed in one batch."""
         return at_once(self.p * self.width, self.quadratic)
 
-    def influence(self, boxes: Boxes, weights: Array) -> Array:
+    def influence(self, boxes: BoxView, weights: Array) -> Array:
         """How much rows vary along each axis of a box, (N, m): where splitting pays; known since they were bounded."""
         return np.asarray(boxes["pays"])
 
@@ -107,10 +107,10 @@ class QuadraticBounder(Bounder):
         self.scale = np.maximum((cell.upper - cell.lower).max(axis=0), 1e-300)  # (m,), for sides of boxes
 
     @abstractmethod
-    def _models(self, boxes: Boxes, weights: Array, spread: Array | None) -> tuple[Array, Array] | None:
+    def _models(self, boxes: BoxView, weights: Array, spread: Array | None) -> tuple[Array, Array] | None:
         """Quadratics (N p, numbers) for these weights, and what they are off by, at most, (N p,)."""
 
-    def bound(self, boxes: Boxes, weights: Array, spread: Array | None) -> Bounds | None:
+    def bound(self, boxes: BoxView, weights: Array, spread: Array | None) -> BoxBounds | None:
         """Bounds for weights (p, K + 1) and all others within their spread; None where it knows nothing of them."""
         n, p, m = len(boxes), self.p, self.dim
         with np.errstate(all="ignore"):
@@ -128,14 +128,14 @@ class QuadraticBounder(Bounder):
         d = np.where(known[:, None], d, 0.0)
         model = evaluate(q, d, m).reshape(n, p)
         centre, radius = (np.repeat(part, p, axis=0) for part in middle(boxes["lower"], boxes["upper"]))
-        return Bounds(bound, self.placed(centre + radius * d), np.where(np.isfinite(model), model, -np.inf))
+        return BoxBounds(bound, self.placed(centre + radius * d), np.where(np.isfinite(model), model, -np.inf))
 
     def placed(self, points: Array) -> Array:
         """Points of boxes, p for each, as those of the index set, (N, p, dim)."""
         placed = self.chart.points(points.reshape(-1, self.dim))
         return placed.reshape(-1, self.p, placed.shape[1])
 
-    def _pays(self, boxes: Boxes, varies: Array) -> Array:
+    def _pays(self, boxes: BoxView, varies: Array) -> Array:
         """Where splitting pays, given how much what a bound leaves open varies along each axis, (N, m)."""
         width = (boxes["upper"] - boxes["lower"]) / self.scale
         return shares(np.where(np.isfinite(varies), varies, 0.0)) + 0.25 * shares(width)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ..deadline import EFFORT, beat, check, left
 from ..errors import OutOfTime
 from .base import Array, EnclosableViolation, Ints, Separation, Weighted, Work
 from .bernstein import Bernstein, RationalRow, rational_rows
-from .bounder import Bounds, swing
+from .bounder import BoxBounds, swing
 from .bounders import sharper
 from .compiled_search import Limits, again, search
 from .distinct import distinct, one_a_row
@@ -61,23 +61,8 @@ class SearchTuning:
 TUNING = SearchTuning()
 
 
-class Options(Protocol):
-    """When a search ends, and what it returns; those of a `BranchAndBound`."""
-
-    @property
-    def max_boxes(self) -> int: ...
-    @property
-    def rounds(self) -> int: ...
-    @property
-    def points(self) -> int: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def near(self) -> float: ...
-
-
 class BoxSearch:
-    """One call: the bounds of all boxes for this x, and the best points so far."""
+    """One call: the bounds of all boxes for this x, and the best points so far; the options are a `BranchAndBound`."""
 
     def __init__(
         self,
@@ -85,7 +70,7 @@ class BoxSearch:
         rows: Weighted,
         partitions: list[BoxPartition],
         target: float,
-        options: Options,
+        options: Any,
     ) -> None:
         self.violation, self.domain, self.target, self.options = violation, violation.domain, target, options
         self.family, self.weights, self.spread = rows
@@ -134,7 +119,7 @@ class BoxSearch:
         self._replace(k, other)
         return True
 
-    def _bounds(self, partition: BoxPartition, rows: Ints | None = None) -> Bounds | None:
+    def _bounds(self, partition: BoxPartition, rows: Ints | None = None) -> BoxBounds | None:
         """Bounds of some boxes, or of all; raises `OutOfTime` at the deadline."""
         found = []
         for start in range(0, max(partition.n if rows is None else len(rows), 1), EFFORT.unwatched):
@@ -144,7 +129,7 @@ class BoxSearch:
             if bounds is None:
                 return None
             found.append(bounds)
-        return found[0] if len(found) == 1 else Bounds(*map(np.concatenate, zip(*found, strict=True)))
+        return found[0] if len(found) == 1 else BoxBounds(*map(np.concatenate, zip(*found, strict=True)))
 
     def _try(self, points: Array, model: Array, blind: bool) -> None:
         """Evaluate exactly where the models are largest: at many points if they promise a violation, else at a few.
@@ -281,13 +266,14 @@ class BoxSearch:
         """Let the kernel go on by itself; how many boxes it split."""
         most = max(int(self.estimate_at) - self.enclosed, 1)
         limits = Limits(self.goal, self.alert, room, most, self.deadline)
-        found = search(self.partitions[k], bounder, self.weights, self.spread, limits)
-        if found is None:
-            return 0
-        self.bounds[k] = self.partitions[k].boxes()["bound"].copy()
-        self.enclosed += found.enclosed
-        self._try(found.points, found.model, found.blind)
-        return found.split
+        enclosed, split = search(self.partitions[k], bounder, self.weights, self.spread, limits)
+        if split:
+            boxes = self.partitions[k].boxes()
+            new = self.partitions[k].boxes(np.flatnonzero(boxes["touched"]))
+            self.bounds[k] = boxes["bound"].copy()
+            self.enclosed += enclosed
+            self._try(bounder.placed(new["points"]), new["model"], bool(new["rough"].any()))
+        return split
 
     def result(self) -> Separation:
         """What was found and proven."""

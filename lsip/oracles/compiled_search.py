@@ -16,7 +16,7 @@ from ..expressions.interval import up
 from ..kernel import native
 from ..kernel.native import Leaves
 from .base import Array
-from .bounder import Bounds
+from .bounder import BoxBounds
 from .partition import BoxPartition
 from .taylor import Taylor
 
@@ -50,17 +50,7 @@ class Limits(NamedTuple):
     deadline: float
 
 
-class Searched(NamedTuple):
-    """What a search found: of boxes that are new, points and models; whether derivatives are unbounded; its work."""
-
-    points: Array  # (new, p, dim)
-    model: Array  # (new, p)
-    blind: bool
-    enclosed: int
-    split: int
-
-
-def again(partition: BoxPartition, bounder: Taylor, weights: Array, spread: Array | None, alert: float) -> Bounds:
+def again(partition: BoxPartition, bounder: Taylor, weights: Array, spread: Array | None, alert: float) -> BoxBounds:
     """Bounds (N, p) of all boxes for these weights; of those that are bounded anew, points and the model there.
 
     Where bounds for other weights are known, they move by no more than coefficients are large, times the distance of
@@ -80,13 +70,13 @@ def again(partition: BoxPartition, bounder: Taylor, weights: Array, spread: Arra
     new, points, model = (np.concatenate(parts) for parts in zip(*found, strict=True))
     bound[rows] = new
     partition.boxes()["bound"], partition.known = bound, weights.copy()
-    return Bounds(bound, points, model)
+    return BoxBounds(bound, points, model)
 
 
 def search(
     partition: BoxPartition, bounder: Taylor, weights: Array, spread: Array | None, limits: Limits
-) -> Searched | None:
-    """Split boxes whose bounds exceed the goal; None where there is room for none.
+) -> tuple[int, int]:
+    """Split boxes whose bounds exceed the goal; how many parts were enclosed, and how many boxes split.
 
     The bounds are those of the column `bound`. The search ends where none exceeds the goal, a violation is found, so
     many parts are enclosed, there is no room, or time is up. What it does until then depends on nothing but the boxes
@@ -114,7 +104,4 @@ def search(
             break
         check("branch-and-bound")
         beat(f"branch-and-bound, {partition.n} boxes")
-    if not split:
-        return None
-    new = partition.boxes(np.flatnonzero(partition.boxes()["touched"]))
-    return Searched(bounder.placed(new["points"]), new["model"], bool(new["rough"].any()), enclosed, split)
+    return enclosed, split

@@ -20,7 +20,7 @@ from ..expressions.interval import EPS
 from ..expressions.jets import triangle
 from ..expressions.tape import middle, quadratic_weights
 from .base import Array, Directed, Rows
-from .bounder import Bounder, Bounds, Boxes
+from .bounder import Bounder, BoxBounds, BoxView
 from .quadratic_bound import bound_rows
 from .sides import use_sides
 from .taylor import Taylor
@@ -57,7 +57,7 @@ class Directional(Taylor):
         """Everything may differ."""
         return None
 
-    def bound(self, boxes: Boxes, weights: Array, spread: Array | None) -> Bounds | None:
+    def bound(self, boxes: BoxView, weights: Array, spread: Array | None) -> BoxBounds | None:
         """Upper bounds (N, p) of the violation over boxes, index points with directions behind them, and the model."""
         (n, m), of = (len(boxes), self.dim), self.directed.of_entries
         with np.errstate(all="ignore"):
@@ -66,9 +66,9 @@ class Directional(Taylor):
             rest = rest * (1 + 1e-13) + 8 * (m + 2) * EPS * np.abs(q).sum(axis=-1) + LOST
             bound, d = self._by_models(boxes, q, rest)
             bound = np.minimum(bound, self._by_corners(q, rest))
-            return Bounds(bound, *self._points(boxes, q, d))
+            return BoxBounds(bound, *self._points(boxes, q, d))
 
-    def _by_models(self, boxes: Boxes, q: Array, rest: Array) -> tuple[Array, Array]:
+    def _by_models(self, boxes: BoxView, q: Array, rest: Array) -> tuple[Array, Array]:
         """Bounds (N, p) of quadratics that are no less than the rows, inf where there are none, and their maxima d."""
         table, more = self.directed.worst.model(q, rest, self.dim)
         n, p, _ = table.shape
@@ -93,7 +93,7 @@ class Directional(Taylor):
         bound = self.directed.worst.above(at, doubt[:, None, :])  # (N, corners, p)
         return np.asarray(np.where(np.isnan(bound), np.inf, bound).max(axis=1))
 
-    def _points(self, boxes: Boxes, q: Array, d: Array) -> tuple[Array, Array]:
+    def _points(self, boxes: BoxView, q: Array, d: Array) -> tuple[Array, Array]:
         """For every box and row, its point at d (N, p, m) with a worst direction, and what the models say there."""
         m, worst = self.dim, self.directed.worst
         i, j = triangle(m)
@@ -111,7 +111,7 @@ class Directional(Taylor):
         """What the violation is at most, given the bounds (N, p) of all boxes."""
         return float(self.directed.worst.stretched(upper.max(axis=0, initial=-np.inf)).max())
 
-    def _variation(self, boxes: Boxes, weights: Array) -> Array:
+    def _variation(self, boxes: BoxView, weights: Array) -> Array:
         """How much entries vary along each axis of a box, (N, m), each of them: their squares make rows bend."""
         mine = self.directed.of_entries(weights)
         with np.errstate(all="ignore"):

@@ -19,7 +19,7 @@ from ..domains import Cell
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
 from .base import Array, Ints, Pieces, Rows
-from .bounder import Bounder, Bounds, Boxes, Selection
+from .bounder import Bounder, BoxBounds, BoxView, Selection
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,11 @@ class BoxPartition:
         """Upper corners (n, m)."""
         return np.asarray(self.columns["upper"][: self.n])
 
-    def boxes(self, rows: Selection = slice(None)) -> Boxes:
+    def boxes(self, rows: Selection = slice(None)) -> BoxView:
         """Some of them, or all."""
-        return Boxes(self.columns, self.n, rows)
+        return BoxView(self.columns, self.n, rows)
 
-    def bounds(self, weights: Array, rows: Selection = slice(None), spread: Array | None = None) -> Bounds | None:
+    def bounds(self, weights: Array, rows: Selection = slice(None), spread: Array | None = None) -> BoxBounds | None:
         """Bounds over some boxes, or all."""
         return self.bounder.bound(self.boxes(rows), weights, spread)
 

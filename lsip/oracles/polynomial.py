@@ -15,7 +15,7 @@ from ..expressions.chart import CellChart
 from ..expressions.graph import Index
 from ..expressions.tape import Tape, middle
 from .base import Array, Pieces, Rows
-from .bounder import Boxes, QuadraticBounder, swing
+from .bounder import BoxView, QuadraticBounder, swing
 from .expansions import Expansion, expandable
 from .sides import cut_off
 
@@ -66,7 +66,7 @@ class PolynomialBounder(QuadraticBounder):
         rows |= {"rough": np.zeros_like(lower), "pays": np.ones_like(lower)}
         return rows if self._sides is None else cut_off(rows, self._sides.quadratics(lower, upper)[0], None, None)
 
-    def _models(self, boxes: Boxes, weights: Array, spread: Array | None) -> tuple[Array, Array] | None:
+    def _models(self, boxes: BoxView, weights: Array, spread: Array | None) -> tuple[Array, Array] | None:
         """Quadratics for these weights, and what they are off by; where splitting pays is kept."""
         expansions, size = self._expansions(weights), len(boxes) * self.p
         if expansions is None:

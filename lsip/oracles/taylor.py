@@ -23,7 +23,7 @@ from ..expressions.tape import Quadratic, Tape, cubic_weights, quadratic_weights
 from ..kernel import native
 from ..kernel.native import Leaves, Weights, in_use
 from .base import Array, Enclosure, Pieces, Renewable, Rows
-from .bounder import Bounder, Bounds, Boxes, QuadraticBounder, at_once, shares
+from .bounder import Bounder, BoxBounds, BoxView, QuadraticBounder, at_once, shares
 from .partition import BoxPartition
 from .sides import cut_off, kinked
 
@@ -200,12 +200,12 @@ class Taylor(QuadraticBounder):
             above = np.nextafter(doubt.astype(np.float32), np.float32(np.inf))
             return {"rough": rough.astype(np.float32), "table": first, "bend": kept, "error": above}
 
-    def _error(self, boxes: Boxes) -> Array:
+    def _error(self, boxes: BoxView) -> Array:
         """Errors (N, p, K + 1) of boxes, in doubles."""
         error: Array = boxes["error"]
         return error if self._units is None else error * self._units
 
-    def _bends(self, boxes: Boxes) -> Array:
+    def _bends(self, boxes: BoxView) -> Array:
         """Second derivatives (N, p, levels, K + 1) of boxes, in doubles."""
         if self._units is None:
             return np.asarray(boxes["table"][:, :, 1 + self.dim : self.quadratic])
@@ -221,13 +221,13 @@ class Taylor(QuadraticBounder):
         """Of a product with (x, -1): half a unit in the last place an operation."""
         return 0.5 * (self.width + 4) * EPS
 
-    def bound(self, boxes: Boxes, weights: Array, spread: Array | None) -> Bounds | None:
+    def bound(self, boxes: BoxView, weights: Array, spread: Array | None) -> BoxBounds | None:
         """Bounds for weights (p, K + 1) and all others within their spread."""
         if self.kept:
             return super().bound(boxes, weights, spread)
         if self.tape is None:  # NumPy is the reference
             kept = self._batches(boxes["lower"], boxes["upper"], None)
-            boxes["rough"], view = kept["rough"], Boxes(kept, len(boxes))
+            boxes["rough"], view = kept["rough"], BoxView(kept, len(boxes))
             boxes["pays"] = self._pays(view, self._variation(view, weights))
             return super().bound(view, weights, spread)
         leaves = Leaves(*(np.array(boxes[name]) for name in Leaves._fields))
@@ -235,7 +235,7 @@ class Taylor(QuadraticBounder):
         known = len(leaves.lower), 0
         self.tape.search(self.order, leaves, known, self.scaled(weights, spread), (np.inf, np.inf), bounding)
         boxes["pays"], boxes["rough"] = leaves.pays, leaves.rough
-        return Bounds(leaves.bound, self.placed(leaves.points), leaves.model)
+        return BoxBounds(leaves.bound, self.placed(leaves.points), leaves.model)
 
     def scaled(self, weights: Array, spread: Array | None) -> Weights:
         """Weights with what the kernel has to know about them."""
@@ -263,7 +263,7 @@ class Taylor(QuadraticBounder):
         cubic = [cubic_weights(self.dim)] if self.order == 3 else []
         return np.concatenate([np.ones(1 + self.dim), quadratic_weights(self.dim), *cubic])
 
-    def _models(self, boxes: Boxes, weights: Array, spread: Array | None) -> tuple[Array, Array]:
+    def _models(self, boxes: BoxView, weights: Array, spread: Array | None) -> tuple[Array, Array]:
         """Quadratics (N p, numbers) for these weights, and what they are off by, at most, (N p,)."""
         table, error = boxes["table"], self._error(boxes)
         if self.single:
@@ -280,7 +280,7 @@ class Taylor(QuadraticBounder):
             q = q[:, : self.quadratic]
         return q, rest if spread is None else rest + self._swing(boxes, spread)
 
-    def _swing(self, boxes: Boxes, spread: Array) -> Array:
+    def _swing(self, boxes: BoxView, spread: Array) -> Array:
         """How far the violation over boxes may move with weights within `spread`, (N p,): |coefficient| times spread.
 
         Coefficients are polynomials in d with |d_i| <= 1 up to their errors: no larger than their terms in all.
@@ -296,7 +296,7 @@ class Taylor(QuadraticBounder):
         swing += np.einsum("npk,pk->np", error, spread)
         return (swing * (1 + (self.width + self.levels + 8) * EPS)).ravel()
 
-    def influence(self, boxes: Boxes, weights: Array) -> Array:
+    def influence(self, boxes: BoxView, weights: Array) -> Array:
         """How much the violation varies along each axis of a box, (N, m): where splitting pays."""
         if not self.kept:
             return super().influence(boxes, weights)
@@ -305,7 +305,7 @@ class Taylor(QuadraticBounder):
         pays = self._pays(boxes, self._variation(boxes, weights))
         return pays + shares(kinked(boxes, self.kinks, self.dim)) if self.kinks else pays
 
-    def _variation(self, boxes: Boxes, weights: Array) -> Array:
+    def _variation(self, boxes: BoxView, weights: Array) -> Array:
         """How much what a bound leaves open varies along each axis of a box, (N, m)."""
         m, size = self.dim, np.abs(weights)
         i, j = triangle(m)

@@ -25,7 +25,7 @@ from ..expressions.functions import FUNCTIONS
 from ..expressions.interval import EPS, up
 from ..expressions.waves import OTHER, SINE, Waves
 from .base import Array, Pieces, Rows, Wavy
-from .bounder import Bounder, Bounds, Boxes
+from .bounder import Bounder, BoxBounds, BoxView
 from .taylor import Taylor
 
 _COS = FUNCTIONS["cos"]
@@ -97,7 +97,7 @@ class Trigonometric(Bounder):
         """Boxes alone."""
         return {"lower": lower, "upper": upper, "rough": np.zeros_like(lower), "pays": np.ones_like(lower)}
 
-    def bound(self, boxes: Boxes, weights: Array, spread: Array | None) -> Bounds | None:
+    def bound(self, boxes: BoxView, weights: Array, spread: Array | None) -> BoxBounds | None:
         """Bounds for weights (p, K + 1) and all others within their spread; None where something overflows."""
         key = weights.tobytes() + (b"" if spread is None else spread.tobytes())
         with np.errstate(over="ignore", invalid="ignore"):
@@ -187,7 +187,7 @@ class WaveSums:
         grid = 2.0 ** (frexp(largest)[1] - (52 - self.bits))
         return np.round(y / grid) * grid
 
-    def bounds(self, lower: Array, upper: Array, largest: float) -> Bounds:
+    def bounds(self, lower: Array, upper: Array, largest: float) -> BoxBounds:
         """Bounds over intervals, which contain no number above the `largest`, with their maxima."""
         c = self.centres(0.5 * lower + 0.5 * upper, largest)
         top, values, where = self._about(c, lower, upper)
@@ -201,7 +201,7 @@ class WaveSums:
             values[some], where[some] = (
                 np.where(better, a, b[some]) for a, b in zip(found[1:], (values, where), strict=True)
             )
-        return Bounds(top, where[..., None], values)
+        return BoxBounds(top, where[..., None], values)
 
     def _about(self, c: Array, lower: Array, upper: Array) -> tuple[Array, Array, Array]:
         """Bounds over intervals (B, p) by series around c, and about the maxima of these, and where they are."""
