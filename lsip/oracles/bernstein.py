@@ -92,13 +92,15 @@ class RationalRow:
         degree = len(self.whole) - 1
         q = lcm(lower.denominator, upper.denominator)
         p, r = int(lower * q), int((upper - lower) * q)
-        shifted = [0] * (degree + 1)  # of sum c_i (p + r u)^i q^(degree - i), by powers of u
-        for i, c in enumerate(self.whole):
-            shifted = [p * a + r * b for a, b in zip(shifted, [0, *shifted], strict=False)]
-            shifted[0] += c * q**i
-        row = [self.unit // comb(degree, j) * a for j, a in enumerate(shifted)]
-        found = [sum(comb(k, j) * row[j] for j in range(k + 1)) for k in range(degree + 1)]
-        return found, self.below * q**degree * self.unit
+        row, power = [0] * (degree + 1), 1  # of sum c_i (p + r u)^i q^(degree - i), by powers of u
+        for c in self.whole:
+            row = [p * a + r * b for a, b in zip(row, [0, *row], strict=False)]
+            row[0] += c * power
+            power *= q
+        row = [self.unit // comb(degree, j) * a for j, a in enumerate(row)]
+        for k in range(1, degree + 1):  # Pascal's triangle: sum_j comb(k, j) row_j
+            row[k:] = [a + b for a, b in zip(row[k - 1 :], row[k:], strict=False)]
+        return row, self.below * q**degree * self.unit
 
 
 def rational_rows(family: Rows, cell: Cell, weights: Array) -> list[RationalRow] | None:
