@@ -65,7 +65,7 @@ sanitise: $(VENV)/.dev
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	$(BIN)/python -c "from benchmarks.kernel import tapes; print(tapes($(TAPES), 0))"
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
-	$(BIN)/python -m pytest -q -n 0 tests/test_kernel.py tests/test_bare_cover.py -k "not environment and not load"
+	$(BIN)/python -m pytest -q -n 0 tests/test_kernel.py tests/test_compiled_search.py -k "not environment and not load"
 	$(BIN)/python setup.py -q build_ext --inplace --force
 
 # One stamp an extra: set-up is repeated only when the dependencies or the sources of the compiled kernel change.

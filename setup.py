@@ -12,7 +12,7 @@ setup(
     ext_modules=[
         Extension(
             "lsip.kernel._native",
-            [f"lsip/kernel/{part}.cpp" for part in ("kernel", "bounds", "rows", "heap", "sparsity")],
+            [f"lsip/kernel/{part}.cpp" for part in ("kernel", "bounds", "rows", "search", "sparsity")],
             depends=glob("lsip/kernel/*.inl") + glob("lsip/kernel/*.hpp"),
             extra_compile_args=FLAGS + QUIET,
             language="c++",

@@ -10,10 +10,10 @@ import pytest
 from benchmarks import ablation
 from benchmarks.harness import switches
 from benchmarks.harness.switches import MECHANISMS, located, numbers, times, variants
-from lsip.oracles import branch_and_bound, cover, memory
+from lsip.oracles import box_search, memory, partition
 
 MODELS = ["catalogue/abs_d2", "catalogue/lukacs8"]
-OFF, NUMBER = "own bases", "oracles.cover:CoverTuning.cheap x10"
+OFF, NUMBER = "own bases", "oracles.partition:PartitionTuning.cheap x10"
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -29,24 +29,24 @@ def test_a_mechanism_that_is_gone_fails_loudly() -> None:
 
 
 def test_numbers_are_found_and_multiplied_for_all_instances() -> None:
-    assert "oracles.cover:CoverTuning.cheap" in numbers()
-    before, default = cover.TUNING.cheap, cover.CoverTuning()
+    assert "oracles.partition:PartitionTuning.cheap" in numbers()
+    before, default = partition.TUNING.cheap, partition.PartitionTuning()
     with variants()[NUMBER].applied():
-        assert cover.TUNING.cheap == default.cheap == cover.CoverTuning().cheap == 10 * before
-    assert cover.TUNING.cheap == default.cheap == cover.CoverTuning().cheap == before
+        assert partition.TUNING.cheap == default.cheap == partition.PartitionTuning().cheap == 10 * before
+    assert partition.TUNING.cheap == default.cheap == partition.PartitionTuning().cheap == before
     assert times((1, 2.0, (3,)), 0.1) == (1, 0.2, (1,))
     assert times("text", 10) is None
     assert times(True, 10) is None
 
 
 def test_a_patch_reaches_every_module_and_ends() -> None:
-    original = memory.Memory.keep, branch_and_bound.by_waves
-    for name in ("kept covers", "trigonometric bounds"):
+    original = memory.Memory.keep, box_search.sharper
+    for name in ("kept boxes", "estimates of work"):
         with variants()[name].applied():
             pass
-    with variants()["trigonometric bounds"].applied():
-        assert branch_and_bound.by_waves() is None
-    assert (memory.Memory.keep, branch_and_bound.by_waves) == original
+    with variants()["sharper bounders"].applied():
+        assert box_search.sharper() is None
+    assert (memory.Memory.keep, box_search.sharper) == original
 
 
 def test_it_runs_on_a_mechanism_and_a_number_and_goes_on_from_a_file(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ FACTS: dict[str, str] = {
     "lsip/model/peaks.py": "NOTHING",
     "lsip/oracles/differences.py": "STEP",
     "lsip/oracles/expansions.py": "HIGHEST_DEGREE",
-    "lsip/oracles/harmonic.py": "FREQUENCY_BITS",
+    "lsip/oracles/trigonometric.py": "FREQUENCY_BITS",
     "lsip/progress.py": "WIDTH",
     "lsip/proof/gap.py": "NEGLIGIBLE",
     "lsip/proof/checker.py": "DATA_ROUNDING MODEST",

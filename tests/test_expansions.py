@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import lsip.oracles.branch_and_bound as search
+import lsip.oracles.box_search as search
 from benchmarks.harness.models import MODELS
 from lsip import Ball, Box, Domain, Index, Problem, Status, Variable, forall, maximize, minimize
 from lsip.expressions.ring import Polynomial
 from lsip.model.program import Program
-from lsip.oracles import BranchAndBound, polynomial_cover
+from lsip.oracles import BranchAndBound
 from lsip.oracles.expansions import Expanded, Expansion
-from lsip.oracles.polynomial_cover import PolynomialCover
+from lsip.oracles.polynomial import PolynomialBounder
 
 Array = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Expand as soon as any box is split."""
-    monkeypatch.setattr(search, "TUNING", replace(search.TUNING, expanded=0))
+    monkeypatch.setattr(search, "TUNING", replace(search.TUNING, crowded=0))
 
 
 def value(g: Polynomial, y: list[Fraction]) -> Fraction:
@@ -107,7 +107,8 @@ def test_searches_bound_what_is_attained(domain: Domain, spread: float) -> None:
     radius, tol = spread * np.abs(x), 1e-4 * np.abs(x).sum()
     radius[-1] = 0.0
     found = BranchAndBound(tol=tol).maximise(program.violation(0, x, radius=radius if spread else None))
-    assert isinstance(program.families[0].memory.take(program.families[0], domain).covers[0], PolynomialCover)
+    (cell,) = program.families[0].memory.take(program.families[0], domain).cells
+    assert isinstance(cell.bounder, PolynomialBounder)
     points = np.concatenate([domain.sample(150, 1), domain.grid(5), found.points])
     for point in points.tolist():
         y = [Fraction(v) for v in point]
@@ -128,23 +129,13 @@ def test_known_suprema_are_reached_where_terms_cancel(domain: Domain, supremum: 
 
 
 @pytest.mark.usefixtures("at_once")
-def test_what_cannot_be_expanded_is_left_to_other_covers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_expanded_is_left_to_other_bounders(monkeypatch: pytest.MonkeyPatch) -> None:
     """For one x it can, for another one it cannot."""
     program = rows(Ball([0, 0], 1), [(0, 0), (1, 0), (0, 3)])
     x = np.array([1.0, 1.0, 5.0, 6.1])
     assert BranchAndBound().maximise(program.violation(0, x)).bound <= 0
-    for module in (search, polynomial_cover):
-        monkeypatch.setattr(module, "expansions", lambda *_: None)
+    monkeypatch.setattr(PolynomialBounder, "_expanded", lambda *_: None)
     assert BranchAndBound().maximise(program.violation(0, x + np.array([0, 0, 0, 1e-3]))).bound <= 0
-
-
-def test_large_covers_are_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "TUNING", replace(search.TUNING, expanded=0, anew=1e4))
-    g = steep(8)
-    program = rows(Ball([0.5, 0.5], 0.5), list(g))
-    x = np.array([*(float(c) for c in g.values()), 1 + 1e-6])
-    for _ in range(2):
-        assert BranchAndBound().maximise(program.violation(0, x)).bound <= 0
 
 
 def test_powers_of_a_map_are_certified() -> None:

@@ -20,7 +20,8 @@ import lsip
 from lsip.expressions.tape import Tape
 from lsip.kernel import native
 from lsip.oracles import BranchAndBound
-from lsip.oracles.bare_cover import BareCover
+from lsip.oracles.partition import BoxPartition
+from lsip.oracles.taylor import Taylor
 from lsip.rounding import check_rounding
 
 X86 = platform.machine().lower() in ("x86_64", "amd64")
@@ -111,7 +112,7 @@ def _models() -> list[lsip.Problem]:
 
 EXPORTED = {
     "lsip_tape_new", "lsip_tape_free", "lsip_tape_bytes", "lsip_quadratics", "lsip_points", "lsip_bound", "lsip_layout",
-    "lsip_distinct", "lsip_function", "lsip_heap", "lsip_kernel_version", "lsip_kernel_choose",
+    "lsip_distinct", "lsip_function", "lsip_search", "lsip_kernel_version", "lsip_kernel_choose",
 }  # fmt: skip
 
 
@@ -143,8 +144,8 @@ def test_every_exported_function_gives_the_state_back(
         recorded.lsip_kernel_choose(engine == "AVX2")
         _many_boxes()
         family = _models()[2].compile().families[0]
-        cover = BareCover(family, family.domain.cells()[0], 2)
-        cover.bounds(np.ones((1, cover.width)), slice(None), None)
+        bounder = Taylor(family, family.domain.cells()[0], kept=False)
+        BoxPartition(bounder).bounds(np.ones((1, bounder.width)))
         native._free()
     finally:
         known.library.lsip_kernel_choose(known.engine == "AVX2")

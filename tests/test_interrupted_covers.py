@@ -18,7 +18,7 @@ from lsip.masters.elastic import ElasticMaster
 from lsip.masters.highs import HighsProgram
 from lsip.model.families import FamilyViolation
 from lsip.oracles import BranchAndBound, Memory
-from lsip.oracles.cover import Cover
+from lsip.oracles.partition import BoxPartition
 from lsip.solver.linear_master import LinearMaster
 
 BEST = {"wavy": [0.92656993, -0.58413903, 0.11669588], "broken": [1.32330793, -0.30618622, 1.10565219]}  # about
@@ -67,7 +67,7 @@ def interrupted(codes: set[CodeType], moment: int, event: str = "line") -> Itera
         sys.settrace(before)
 
 
-REFINE = {Cover.refine.__code__, getattr(Cover, "_replace", Cover.refine).__code__}
+REFINE = {f.__code__ for f in (BoxPartition.refine, BoxPartition._replace, BoxPartition.grow)}
 KEEP = {f.__code__ for f in vars(Memory).values() if hasattr(f, "__code__")} | {BranchAndBound.maximise.__code__}
 MASTER = {
     f.__code__

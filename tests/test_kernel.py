@@ -17,9 +17,10 @@ from benchmarks.dimension import bumps_of
 from benchmarks.kernel import RANGES, STEPS, Y, arguments, outside_of, truths
 from lsip.expressions.tape import Tape
 from lsip.kernel import native
-from lsip.oracles.cover import Cover
 from lsip.oracles.distinct import distinct
+from lsip.oracles.partition import BoxPartition
 from lsip.oracles.quadratic_bound import bound_rows
+from lsip.oracles.taylor import Taylor
 
 pytestmark = pytest.mark.skipif(native.kernel().library is None, reason=f"no kernel: {native.kernel().reason}")
 
@@ -150,11 +151,12 @@ def test_layout_is_that_of_numpy(p: int, columns: int, order: int) -> None:
     x = lsip.Variable(columns, name="x")
     powers = np.stack([np.stack([Y[0] ** a * np.cos(b + Y[1]) for a in range(columns)]) for b in range(p)])
     program = lsip.Problem(lsip.minimize(x.sum()), [lsip.forall(Y, powers @ x >= np.ones(p))]).compile()
-    cover = Cover(program.families[0], program.families[0].domain.cells()[0], order)
-    quadratic = cover._enclose(cover.lower, cover.upper, None, order)[0]
-    found = cover._layout(quadratic)
+    bounder = Taylor(program.families[0], program.families[0].domain.cells()[0], order)
+    boxes = BoxPartition(bounder)
+    quadratic = bounder._enclose(boxes.lower, boxes.upper, None, order)[0]
+    found = bounder._layout(quadratic)
     with native.by_reference():
-        other = cover._layout(quadratic)
+        other = bounder._layout(quadratic)
     for key in ("table", "error", "rough"):
         assert found[key].shape == other[key].shape
         assert np.allclose(found[key], other[key], rtol=1e-14, atol=0)
@@ -267,7 +269,7 @@ def test_a_tape_for_other_values_is_another_one_in_the_kernel(place: str) -> Non
 @pytest.mark.parametrize("place", PLACES)
 def test_solving_again_with_the_kernel_is_as_good_as_solving_anew(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    for name in ("quadratics", "heap"):
+    for name in ("quadratics", "search"):
         enclose = getattr(native.NativeTape, name)
         monkeypatch.setattr(native.NativeTape, name, lambda *given, enclose=enclose: asked.append(1) or enclose(*given))
     p = lsip.Parameter(name="p", value=1.0)
@@ -301,7 +303,7 @@ def test_what_is_proven_again_owes_nothing_to_the_kernel(place: str, monkeypatch
         violation = problem.compile().violation(0, x)
         taken = violation.family.memory.take(violation.family, violation.domain)
         violation.family.memory.keep(taken)
-        return max(cover.bounds(violation.weights, slice(None))[0].max() for cover in taken.covers)
+        return max(cell.bounds(violation.weights)[0].max() for cell in taken.cells)
 
     p = lsip.Parameter(name="p", value=1.0)
     problem, x = above(place, p), np.array([-5.0, 0.3, 0.2])

@@ -260,7 +260,7 @@ PLANTED = {
     "imports flint and the standard library only": ("lsip/proof/checker.py", "import numpy as np"),
     "flint and the standard library only": ("lsip/proof/checker.py", "from .rows import Rows"),
     "inside the function": ("lsip/plotting.py", "from matplotlib import pyplot"),
-    "slow to import": ("lsip/oracles/cover.py", "from scipy import optimize"),
+    "slow to import": ("lsip/oracles/partition.py", "from scipy import optimize"),
 }
 
 

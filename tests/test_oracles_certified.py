@@ -17,7 +17,7 @@ from lsip.expressions.interval import EPS
 from lsip.kernel import native
 from lsip.model.families import BlackBoxFamily, FamilyViolation
 from lsip.model.program import Program
-from lsip.oracles import BranchAndBound, Grid, Multistart, ProjectedSubgradient, RandomSearch, cover
+from lsip.oracles import BranchAndBound, Grid, Multistart, ProjectedSubgradient, RandomSearch, partition, taylor
 
 from .strategies import Formula, domains, formulas, numbers
 
@@ -204,16 +204,16 @@ def test_quotients_of_maxima_are_bounded_before_any_box_is_split(floor: float) -
 
 def test_a_search_stops_splitting_where_its_memory_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """The row is 0 everywhere, and no enclosure says so: only memory ends the search, and arrays have no more room."""
-    monkeypatch.setattr(cover, "TUNING", replace(cover.TUNING, most_bytes=4.2e5))
+    monkeypatch.setattr(partition, "TUNING", replace(partition.TUNING, most_bytes=4.2e5))
     y, x = lsip.Index("y", lsip.Box([0, 0], [1, 1])), lsip.Variable(2, name="x")
     bump = 1 / (1 + 9 * (y[0] - y[1]) ** 2)
     program = lsip.Problem(lsip.minimize(x[0]), [lsip.forall(y, bump * x[0] + y[0] * x[1] <= bump)]).compile()
     found = BranchAndBound(rounds=10**6).maximise(program.violation(0, np.array([1.0, 0.0])))
     assert 0 <= found.bound < 1e-2
     memory = program.families[0].memory
-    (held,) = memory.take(program.families[0], program.families[0].domain).covers
+    (held,) = memory.take(program.families[0], program.families[0].domain).cells
     assert held.most - 16 < held.n <= held.most
-    assert max(len(store) for store in held._store.values()) <= held.most
+    assert max(len(store) for store in held.columns.values()) <= held.most
 
 
 @given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0.01, 0.5), st.integers(0, 2**32))
@@ -238,9 +238,9 @@ def test_boxes_to_start_with_are_few_in_many_dimensions() -> None:
     program = lsip.Problem(lsip.minimize(x[0]), [lsip.forall(y, x[0] >= np.exp(y.sum() / m))]).compile()
     found = BranchAndBound(max_boxes=600).maximise(program.violation(0, np.array([2 * np.exp(34 / 30)])))
     assert found.bound <= 0
-    (cover,) = program.families[0].memory.take(program.families[0], program.families[0].domain).covers
-    assert cover.n <= 600
-    assert (cover.upper - cover.lower)[:, -1].max() <= 2.5
+    (boxes,) = program.families[0].memory.take(program.families[0], program.families[0].domain).cells
+    assert boxes.n <= 600
+    assert (boxes.upper - boxes.lower)[:, -1].max() <= 2.5
 
 
 def test_the_oracle_is_chosen_by_what_a_first_look_costs() -> None:
@@ -285,10 +285,10 @@ def test_bounds_hold_where_second_derivatives_are_kept_in_single_precision(
     program = lsip.Problem(lsip.minimize(x[0]), [lsip.forall(y, rows @ x <= size * np.sin(y.sum()))]).compile()
     family, weights = program.families[0], np.array([[1.5, -2.0, 0.7, -1.0]])
     with native.by_reference(reference):
-        single = cover.Cover(family, family.domain.cells()[0])
-        monkeypatch.setattr(cover, "TUNING", replace(cover.TUNING, single=m + 1))
-        double = cover.Cover(family, family.domain.cells()[0])
-        found, sharp = (c.bounds(weights, slice(None))[0][:, 0] for c in (single, double))
+        single = partition.BoxPartition(taylor.Taylor(family, family.domain.cells()[0]))
+        monkeypatch.setattr(taylor, "TUNING", replace(taylor.TUNING, single=m + 1))
+        double = partition.BoxPartition(taylor.Taylor(family, family.domain.cells()[0]))
+        found, sharp = (c.bounds(weights).upper[:, 0] for c in (single, double))
     assert single.row_bytes < 0.75 * double.row_bytes
     points = single.lower + rng.random((40, single.n, m)) * (single.upper - single.lower)
     a, b = family.rows(points.reshape(-1, m))

@@ -14,7 +14,7 @@ from lsip.expressions.interval import EPS
 from lsip.expressions.polynomials import Polynomials, neighbours
 from lsip.expressions.tape import Tape
 from lsip.oracles import BranchAndBound
-from lsip.oracles.bernstein import largest, value_at
+from lsip.oracles.bernstein import RationalRow
 
 t = Index("t", Interval(0, 1))
 y = Index("y", Box([-1, -1], [1, 1]))
@@ -77,18 +77,24 @@ def test_rows_at_points_are_sharp_where_terms_cancel():
         assert high - low <= EPS * abs(low) < 1e-3 * wide.max()
 
 
-@pytest.mark.parametrize("gap", [Fraction(1, 10**30), Fraction(0)])
-def test_a_maximum_that_touches_zero_is_bounded_in_whole_numbers(gap):
-    middle = Fraction(1, 3) if gap else Fraction(1, 4)  # which halving reaches exactly
-    found = largest([-(middle**2) - gap, 2 * middle, Fraction(-1)], 0.0, 1.0, 0.0, 0.0)
-    assert found.bound <= 0
-    assert found.value <= 0
+def touching(steepness: int, gap: float) -> float:
+    """A proven bound of -(steepness t - 1)^2 - gap on [0, 1]."""
+    x = Variable(2, name="x")
+    program = Problem(minimize(x[0]), [forall(t, -x[0] * (steepness * t - 1) ** 2 - x[1] <= 0)]).compile()
+    return BranchAndBound().maximise(program.violation(0, np.array([1.0, gap]))).bound
+
+
+def test_a_maximum_that_touches_zero_is_bounded_in_whole_numbers():
+    assert touching(3, 1e-30) <= 0  # no double is a third
+    assert 0 <= touching(4, 0.0) <= 1e-40
 
 
 def test_a_violation_of_next_to_nothing_is_found():
-    found = largest([Fraction(-1, 9) + Fraction(1, 10**25), Fraction(2, 3), Fraction(-1)], 0.0, 1.0, 0.0, 0.0)
-    assert found.bound >= found.value > 0
-    assert value_at([Fraction(-1, 9) + Fraction(1, 10**25), Fraction(2, 3), Fraction(-1)], found.point) > 0
+    x = Variable(2, name="x")
+    program = Problem(minimize(x[0]), [forall(t, x[1] - x[0] * (3 * t - 1) ** 2 <= 0)]).compile()
+    found = BranchAndBound().maximise(program.violation(0, np.array([1.0, 1e-25])))
+    assert found.bound >= found.worst > 0
+    assert Fraction(1e-25) - (3 * Fraction(found.points[0, 0]) - 1) ** 2 > 0
 
 
 def test_bounds_hold_on_any_interval():
@@ -96,11 +102,16 @@ def test_bounds_hold_on_any_interval():
     for _ in range(30):
         coefficients = [Fraction(v) for v in rng.normal(size=rng.integers(1, 8))]
         lower, width = rng.normal(), rng.exponential()
-        target = float(rng.normal())
-        found = largest(coefficients, lower, lower + width, target, target)
-        values = [value_at(coefficients, float(v)) for v in np.linspace(lower, lower + width, 200)]
-        assert found.bound >= max(values) - 1e-12 * (1 + abs(max(values)))
-        assert found.bound <= target or found.value > target
+        bound, value, point = RationalRow(coefficients).bound(float(lower), float(lower + width))
+        exact = [
+            sum(c * Fraction(v) ** k for k, c in enumerate(coefficients))
+            for v in (point, *np.linspace(lower, lower + width, 50))
+        ]
+        assert Fraction(bound) >= max(exact)
+        assert Fraction(value) <= exact[0]
+        assert value == RationalRow(coefficients).at(point)
+        narrow = RationalRow(coefficients).bound(point, point + 1e-9 * width)
+        assert narrow[0] <= narrow[1] + 1e-6 * (1 + abs(value))
 
 
 def test_branch_and_bound_proves_what_rounding_would_hide():

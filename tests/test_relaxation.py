@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lsip
-from lsip.oracles import branch_and_bound
+from lsip.oracles import box_search
 from lsip.proof.certificate import Support
 from lsip.proof.families import Bounds, family_bounds
 from lsip.solver import certification
@@ -102,7 +102,7 @@ def test_rounds_shrink_with_the_time_that_is_left(monkeypatch):
     problem = wavy()
     x = problem.solve(verbose=False, tol=1e-4).x + 1e-3
     program, rounds = wavy().compile(), []  # of which nothing is known yet
-    original = branch_and_bound._Search._split
+    original = box_search.BoxSearch._split
 
     def split(self, k, rows, most):
         done = original(self, k, rows, most)
@@ -110,10 +110,10 @@ def test_rounds_shrink_with_the_time_that_is_left(monkeypatch):
         return done
 
     clock = itertools.count()  # a second passes with every look at it
-    monkeypatch.setattr(branch_and_bound._Search, "_split", split)
-    slow = replace(branch_and_bound.TUNING, first_pace=1.0, least_split=4)
-    monkeypatch.setattr(branch_and_bound, "TUNING", slow)
-    monkeypatch.setattr(branch_and_bound.time, "perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr(box_search.BoxSearch, "_split", split)
+    slow = replace(box_search.TUNING, first_pace=1.0, least_split=4)
+    monkeypatch.setattr(box_search, "TUNING", slow)
+    monkeypatch.setattr(box_search.time, "perf_counter", lambda: float(next(clock)))
     lsip.oracles.BranchAndBound(seconds=4.5).maximise(program.violation(0, x))
     assert rounds[0][1] == 4
     for left, (_, _, before), (_, most, done) in zip((3.5, 2.5, 1.5, 0.5), rounds, rounds[1:], strict=False):

@@ -76,9 +76,9 @@ def _without_kinks(q: Any, side: Any, error: Any, multiplier: Any, m: int) -> tu
 
 
 def _balanced_slopes(gradient: Any, height: Any, slopes: Any) -> Any:
-    from lsip.oracles import cover
+    from lsip.oracles import sides
 
-    return cover._balance(gradient, slopes)
+    return sides._balance(gradient, slopes)
 
 
 def _boxes_only(family: Any, domain: Any = None) -> Any:
@@ -89,21 +89,24 @@ def _boxes_only(family: Any, domain: Any = None) -> Any:
 
 MECHANISMS: dict[str, Mechanism] = {
     # oracles
-    "cheapest slopes": off("oracles.cover:_cheapest", instead(_balanced_slopes)),
-    "slopes in pairs": off("oracles.cover:_in_pairs", gives([])),
-    "bent models": off("oracles.cover:_bend", instead(_without_kinks)),
-    "covers without enclosures": off("oracles.bare_cover:tape_of", entered="oracles.bare_cover:BareCover.__init__"),
-    "polynomial covers": off(
-        "oracles.branch_and_bound:_Search._expandable", false, "oracles.polynomial_cover:PolynomialCover.__init__"
+    "cheapest slopes": off("oracles.sides:_cheapest", instead(_balanced_slopes)),
+    "slopes in pairs": off("oracles.sides:_in_pairs", gives([])),
+    "bent models": off("oracles.sides:_bend", instead(_without_kinks)),
+    "sharper bounders": off("oracles.bounders:sharper"),
+    "searches by the kernel": off("oracles.taylor:Taylor.tape", lambda _: None, "oracles.compiled_search:search"),
+    "polynomial bounds": off(
+        "oracles.polynomial:PolynomialBounder._expanded", entered="oracles.expansions:Expansion.__init__"
     ),
-    "trigonometric bounds": off("oracles.harmonic:by_waves", entered="oracles.harmonic:Harmonic.__init__"),
-    "Bernstein bounds": off("oracles.branch_and_bound:_Search._bound_exactly", false, "oracles.bernstein:largest"),
+    "trigonometric bounds": off(
+        "oracles.trigonometric:Trigonometric.of", entered="oracles.trigonometric:WaveSums.__init__"
+    ),
+    "Bernstein bounds": off("oracles.bernstein:rational_rows", entered="oracles.bernstein:RationalRow.bound"),
     "exact values": off(
-        "oracles.branch_and_bound:_Search._exact_values", gives_argument(3), "oracles.bernstein:value_at"
+        "oracles.box_search:BoxSearch._exact_values", gives_argument(3), "oracles.bernstein:RationalRow.at"
     ),
-    "kept covers": off("oracles.memory:Memory.keep"),
-    "climbs": off("oracles.branch_and_bound:_Search._climb", lambda _: lambda self, y, g, component: (y, g, component)),
-    "estimates of work": off("oracles.branch_and_bound:_Search._estimate", entered="oracles.work:boxes_left"),
+    "kept boxes": off("oracles.memory:Memory.keep"),
+    "climbs": off("oracles.box_search:BoxSearch._climb", lambda _: lambda self, y, g, component: (y, g, component)),
+    "estimates of work": off("oracles.box_search:BoxSearch._estimate", entered="oracles.work:boxes_left"),
     "support functions": off(
         "oracles.choice:prover", instead(_boxes_only), "oracles.support_function:SupportFunction.maximise"
     ),

@@ -171,7 +171,7 @@ static void lay_out(Tape& t) {
     for (const Node& n : t.nodes) t.modelled &= n.op != O_MONOMIALS;
 }
 
-EXPORT int lsip_kernel_version() { return 5; }
+EXPORT int lsip_kernel_version() { return 6; }
 
 // Which engine is used from now on: 0 the portable one, 1 that for AVX2 where there is such a processor.
 EXPORT int lsip_kernel_choose(int wanted) {

@@ -22,7 +22,7 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 5
+VERSION = 6
 FIELDS = (
     "op",
     "size",
@@ -43,7 +43,7 @@ OPS = (
 )  # fmt: skip
 FUNCTIONS = ("exp", "log", "sin", "cos", "tan", "sqrt", "reciprocal", "square")
 MOST_DIMENSIONS = 12
-FULL, LATE = 2, 4  # how a search ends, of what `heap.cpp` knows
+FULL, LATE = 2, 4  # how a search ends, of what `search.cpp` knows
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _declare(library: Any) -> None:
     library.lsip_distinct.restype = long
     library.lsip_function.argtypes = [whole, ctypes.c_double, long, pointer, pointer, pointer]
     library.lsip_function.restype = None
-    library.lsip_heap.argtypes = [pointer, pointer, pointer, pointer, pointer, pointer]
+    library.lsip_search.argtypes = [pointer, pointer]
 
 
 def _rounds_outward(library: Any) -> bool:
@@ -243,7 +243,7 @@ class NativeTape:
             raise MemoryError("The kernel has no memory for its results.")
         return out
 
-    def heap(
+    def search(
         self,
         order: int,
         leaves: Leaves,
@@ -251,25 +251,37 @@ class NativeTape:
         rows: Weights,
         goals: tuple[float, float],
         effort: SearchLimits,
-    ) -> Dug:
+    ) -> Searched:
         """Split those of the first boxes whose bounds exceed the first of the `goals`, the largest ones first.
 
         There are `known[0]` boxes, of which all from `known[1]` on are bounded before. It ends where none is left, a
         point above the second goal is found, derivatives are unbounded, or there is no room or time.
         """
         threads = self._threads(max(effort.batch << effort.halvings, known[0] - known[1]), order)
-        whole = np.array(
-            [order, *rows.weights.shape, *known, len(leaves.lower), effort.batch, effort.most, effort.halvings, threads]
-        )
-        real, told = np.array([*goals, rows.rounding, effort.seconds]), np.zeros(3, dtype=int)
+        p, width = rows.weights.shape
         given = [None if part is None else np.ascontiguousarray(part) for part in rows[:4]]
-        ended = self._library.lsip_heap(
-            self._tape, _at(whole), _at(real), _table([*given, *leaves[:7]]), _at(leaves.touched), _at(told)
-        )
+        call = SearchCall(
+            order, p, width, *known, len(leaves.lower), effort.batch, effort.most, effort.halvings, threads,
+            *goals, rows.rounding, effort.seconds, *(_at(part) for part in (*given, *leaves)),
+        )  # fmt: skip
+        ended = self._library.lsip_search(self._tape, ctypes.byref(call))
         if ended < 0:
             raise MemoryError("The kernel has no memory for its results.")
-        count, enclosed, split = told.tolist()
-        return Dug(count, enclosed, split, ended == FULL, ended == LATE)
+        return Searched(call.boxes, call.enclosed, call.split, ended == FULL, ended == LATE)
+
+
+class SearchCall(ctypes.Structure):
+    """What `lsip_search` is given and tells, field by field as in `search.cpp`."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("order", "components", "width", "boxes", "known", "capacity")),
+        *((name, ctypes.c_int64) for name in ("batch", "most", "halvings", "threads")),
+        *((name, ctypes.c_double) for name in ("goal", "alert", "rounding", "seconds")),
+        *((name, ctypes.c_void_p) for name in ("weights", "spread", "lost", "scale")),
+        *((name, ctypes.c_void_p) for name in ("lower", "upper", "pays", "rough", "bound", "points", "model")),
+        ("touched", ctypes.c_void_p),
+        *((name, ctypes.c_int64) for name in ("enclosed", "split")),
+    )
 
 
 class Leaves(NamedTuple):
@@ -294,7 +306,7 @@ class SearchLimits(NamedTuple):
     seconds: float
 
 
-class Dug(NamedTuple):
+class Searched(NamedTuple):
     """What a search did: boxes in the end, those enclosed and split on the way, and how it ended."""
 
     boxes: int

@@ -1,105 +1,116 @@
-"""The largest value of a polynomial on an interval, in whole numbers: a bound that no rounding keeps up.
+"""Bounds of polynomials on intervals in whole numbers, which no rounding keeps up.
 
 On an interval, a polynomial lies below the largest of its Bernstein coefficients, and the first and the last are its
-values at the ends. Halving the interval (de Casteljau) brings coefficients and values together, quadratically fast.
-Everything is done in integers over one common denominator, so that values of either sign are told apart however close
-to zero they are.
+values at the ends. Smaller intervals bring coefficients and values together, quadratically fast. Everything is done in
+integers over one common denominator, so that values of either sign are told apart however close to zero they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from math import comb, lcm
 
-from ..deadline import EFFORT, beat, left
-from ..expressions.polynomials import neighbours
+import numpy as np
+
+from ..deadline import check
+from ..domains import Cell
+from ..expressions.interval import up
+from ..expressions.polynomials import by_powers, neighbours
+from .base import Array, Rows
+from .bounder import BoxBounds, BoxView, swing
+from .taylor import Taylor
 
 
-@dataclass(frozen=True)
-class Range:
-    """What is known of a polynomial on an interval: no value is above `bound`, and `value` is attained at `point`."""
+class Bernstein(Taylor):
+    """Taylor expansions of rows on a line; where those exceed all that is attained, bounds in whole numbers."""
 
-    bound: float
-    value: float
-    point: float
+    def __init__(self, family: Rows, cell: Cell, order: int = 2, kept: bool = True) -> None:
+        super().__init__(family, cell, order, kept)
+        self._last: tuple[bytes, list[RationalRow] | None] = (b"", None)
 
+    def rows(self, weights: Array) -> list[RationalRow] | None:
+        """The rows times these weights; those for the last ones are kept."""
+        key = weights.tobytes()
+        if self._last[0] != key:
+            self._last = key, rational_rows(self.family, self.cell, weights)
+        return self._last[1]
 
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """The part [place, place + 1] / 2^level of an interval, with Bernstein coefficients in units of 1 / `unit`."""
-
-    coefficients: list[int]
-    unit: int
-    level: int = 0
-    place: int = 0
-
-    @property
-    def most(self) -> Fraction:
-        """What no value on this part exceeds."""
-        return Fraction(max(self.coefficients), self.unit)
-
-    def halves(self) -> tuple[_Part, _Part]:
-        """Both halves: nothing is divided by two, so that units become smaller instead."""
-        row, degree = self.coefficients, len(self.coefficients) - 1
-        left, right = [row[0] << degree], [row[-1] << degree]
-        for k in range(1, degree + 1):
-            row = [a + b for a, b in pairwise(row)]
-            left.append(row[0] << (degree - k))
-            right.append(row[-1] << (degree - k))
-        unit, level, place = self.unit << degree, self.level + 1, 2 * self.place
-        return _Part(left, unit, level, place), _Part(right[::-1], unit, level, place + 1)
-
-    def ends(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """The values at both ends, and where these are, as shares of the interval."""
-        shares = (Fraction(self.place + k, 2**self.level) for k in (0, 1))
-        values = (Fraction(self.coefficients[k], self.unit) for k in (0, -1))
-        return tuple(zip(values, shares, strict=True))
-
-
-def value_at(coefficients: Sequence[Fraction], y: float) -> float:
-    """The value of sum c_i y^i, rounded once."""
-    point, total = Fraction(y), Fraction(0)
-    for c in reversed(coefficients):
-        total = total * point + c
-    return float(total)
+    def bound(self, boxes: BoxView, weights: Array, spread: Array | None) -> BoxBounds | None:
+        """Bounds for weights (p, K + 1) and all others within their spread."""
+        found, rows = super().bound(boxes, weights, spread), self.rows(weights)
+        if found is None or rows is None or not len(boxes):
+            return found
+        upper, points, model = found
+        best, row = np.unravel_index(model.argmax(), model.shape)
+        attained = rows[row].at(float(points[best, row, 0]))
+        for c, g in enumerate(rows):
+            open_boxes = np.flatnonzero(upper[:, c] > attained)
+            open_boxes = open_boxes[np.argsort(boxes["lower"][open_boxes, 0])]
+            lower, higher = boxes["lower"][open_boxes], boxes["upper"][open_boxes]
+            bound, stretches = np.empty(len(open_boxes)), [(0, len(open_boxes))] if len(open_boxes) else []
+            while stretches:  # of neighbours, as long as they are bounded well enough together
+                check("branch-and-bound in whole numbers")
+                i, j = stretches.pop()
+                bound[i:j], value, point = g.bound(float(lower[i, 0]), float(higher[j - 1, 0]))
+                attained = max(attained, value)
+                if j - i > 1 and bound[i] > attained:
+                    stretches += [(i, (i + j) // 2), ((i + j) // 2, j)]
+                elif j - i == 1:
+                    model[open_boxes[i], c], points[open_boxes[i], c] = value, point
+            if spread is not None:
+                bound = up(bound + swing(self.family, lower, higher, spread).reshape(-1, self.p)[:, c])
+            upper[open_boxes, c] = np.minimum(upper[open_boxes, c], bound)
+        return BoxBounds(upper, points, np.minimum(model, upper))
 
 
-def largest(coefficients: Sequence[Fraction], lower: float, upper: float, target: float, alert: float) -> Range:
-    """A bound of sum c_i y^i on [lower, upper]: at most the `target`, unless a value above `alert` is found first."""
-    whole = _Part(*_bernstein(coefficients, Fraction(lower), Fraction(upper)))
-    best, goal, halvings = max(whole.ends()), Fraction(target), 0
-    parts, done = [whole], list[Fraction]()
-    while parts:
-        part = parts.pop()
-        most = part.most
-        tired = part.level >= 60 or halvings >= EFFORT.boxes // 4 or left() < 0  # halvings that tell doubles apart
-        if most <= goal or best[0] > alert or tired:
-            done.append(most)
-            continue
-        beat("branch-and-bound in whole numbers")
-        halvings += 1
-        halves = part.halves()
-        best = max(best, halves[0].ends()[1])
-        parts += halves
-    where = float(Fraction(lower) + (Fraction(upper) - Fraction(lower)) * best[1])
-    bound = max(done)
-    return Range(neighbours(bound.numerator, bound.denominator)[1], float(best[0]), min(max(where, lower), upper))
+class RationalRow:
+    """The polynomial sum c_i y^i."""
+
+    def __init__(self, coefficients: Sequence[Fraction]) -> None:
+        degree = len(coefficients) - 1
+        self.below = lcm(*(c.denominator for c in coefficients))
+        self.whole = [int(c * self.below) for c in reversed(coefficients)]
+        self.unit = lcm(*(comb(degree, j) for j in range(degree + 1)))
+
+    def at(self, y: float) -> float:
+        """The value at a point, rounded once."""
+        p, q = y.as_integer_ratio()
+        total, power = 0, 1
+        for c in self.whole:
+            total, power = total * p + c * power, power * q
+        return neighbours(total * q, self.below * power)[0]
+
+    def bound(self, lower: float, upper: float) -> tuple[float, float, float]:
+        """What no value on an interval exceeds, a value that is attained, rounded down, and where that is."""
+        coefficients, below = self._bernstein(Fraction(lower), Fraction(upper))
+        value, point = max((coefficients[0], lower), (coefficients[-1], upper))
+        return neighbours(max(coefficients), below)[1], neighbours(value, below)[0], point
+
+    def _bernstein(self, lower: Fraction, upper: Fraction) -> tuple[list[int], int]:
+        """Bernstein coefficients on an interval as whole numbers, and what to divide them by."""
+        degree = len(self.whole) - 1
+        q = lcm(lower.denominator, upper.denominator)
+        p, r = int(lower * q), int((upper - lower) * q)
+        row, power = [0] * (degree + 1), 1  # of sum c_i (p + r u)^i q^(degree - i), by powers of u
+        for c in self.whole:
+            row = [p * a + r * b for a, b in zip(row, [0, *row], strict=False)]
+            row[0] += c * power
+            power *= q
+        row = [self.unit // comb(degree, j) * a for j, a in enumerate(row)]
+        for k in range(1, degree + 1):  # Pascal's triangle: sum_j comb(k, j) row_j
+            row[k:] = [a + b for a, b in zip(row[k - 1 :], row[k:], strict=False)]
+        return row, self.below * q**degree * self.unit
 
 
-def _bernstein(coefficients: Sequence[Fraction], lower: Fraction, upper: Fraction) -> tuple[list[int], int]:
-    """Bernstein coefficients on an interval as whole numbers, and what to divide them by."""
-    degree = len(coefficients) - 1
-    below = lcm(*(c.denominator for c in coefficients))
-    q = lcm(lower.denominator, upper.denominator)
-    p, r = int(lower * q), int((upper - lower) * q)
-    shifted = [0] * (degree + 1)  # of sum c_i (p + r u)^i q^(degree - i), by powers of u
-    for i, c in enumerate(reversed(coefficients)):
-        shifted = [p * a + r * b for a, b in zip(shifted, [0, *shifted], strict=False)]
-        shifted[0] += int(c * below) * q**i
-    whole = lcm(*(comb(degree, j) for j in range(degree + 1)))
-    scaled = [whole // comb(degree, j) * a for j, a in enumerate(shifted)]
-    found = [sum(comb(k, j) * scaled[j] for j in range(k + 1)) for k in range(degree + 1)]
-    return found, below * q**degree * whole
+def rational_rows(family: Rows, cell: Cell, weights: Array) -> list[RationalRow] | None:
+    """Rows times weights on an interval; None if not all of them are polynomials of a scalar index."""
+    if family.domain.dim != 1 or cell.inside is not None or cell.place is not None:
+        return None
+    found = []
+    for c, w in enumerate(weights):
+        g = family.polynomial(c, w)
+        if g is None:
+            return None
+        found.append(RationalRow(by_powers(g)))
+    return found

@@ -12,9 +12,9 @@ from ..validation import checked, shown
 from .adaptive_search import AdaptiveSearch
 from .base import Oracle, Rows, is_instant
 from .branch_and_bound import BranchAndBound
-from .cover import first_work
 from .grid import Grid
 from .multistart import Multistart
+from .partition import first_work
 from .support_function import SupportFunction
 
 PROVERS: dict[str, type] = {kind.__name__: kind for kind in (BranchAndBound, SupportFunction, Grid)}

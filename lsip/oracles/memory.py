@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from ..domains import Domain
 from ..kernel.native import in_use
 from .base import Rows
-from .cover import TUNING as COVER
-from .cover import Cover
-from .directed_cover import covers
+from .bounders import partitions
+from .partition import TUNING as PARTITION
+from .partition import BoxPartition
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class MemoryTuning:
     Parameters
     ----------
     most_sets
-        Index sets whose boxes are remembered; the one asked about longest ago is forgotten first, also where one cover
+        Index sets whose boxes are remembered; the one asked about longest ago is forgotten first, also where one cell
         alone takes the memory that it may.
     most_grown
         Boxes are kept for other data until there are so many times as many as after the first search.
@@ -45,35 +45,35 @@ Key = tuple[Domain, Hashable, bool]  # the set, the data, and whether the kernel
 
 
 @dataclass(frozen=True, eq=False)
-class Partition:
-    """Covers of an index set, one for each of its cells; they belong to the search that took them."""
+class Partitions:
+    """The boxes of an index set, cell by cell; they belong to the search that took them."""
 
     key: Key  # what they are about
-    covers: list[Cover]  # may be changed
+    cells: list[BoxPartition]  # may be changed
     kind: type  # of the family
     began: int = 0  # boxes after the first search, with whatever data
 
     @property
     def boxes(self) -> int:
-        return sum(cover.n for cover in self.covers)
+        return sum(cell.n for cell in self.cells)
 
 
 class Memory:
-    """The covers of the index sets asked about last, for one family."""
+    """The boxes of the index sets asked about last, for one family."""
 
     def __init__(self) -> None:
-        self._kept: dict[Key, Partition] = {}
+        self._kept: dict[Key, Partitions] = {}
 
-    def take(self, family: Rows, domain: Domain) -> Partition:
-        """The covers of an earlier call, which are nobody else's from now on, or new ones."""
+    def take(self, family: Rows, domain: Domain) -> Partitions:
+        """The boxes of an earlier call, which are nobody else's from now on, or new ones."""
         key = (domain, family.data_key, in_use())
         found = self._kept.pop(key, None)
         return found or self._renewed(family, key) or self._new(family, key)
 
-    def _new(self, family: Rows, key: Key) -> Partition:
-        return Partition(key, covers(family, key[0]), type(family))
+    def _new(self, family: Rows, key: Key) -> Partitions:
+        return Partitions(key, partitions(family, key[0]), type(family))
 
-    def _renewed(self, family: Rows, key: Key) -> Partition | None:
+    def _renewed(self, family: Rows, key: Key) -> Partitions | None:
         """The boxes that were split last for other data of such a family, unless they have become many."""
         for old in reversed(list(self._kept)):
             before = self._kept[old] if (old[0], old[2]) == (key[0], key[2]) else None
@@ -81,17 +81,17 @@ class Memory:
                 continue
             if self._kept.pop(old, None) is None or before.boxes > TUNING.most_grown * before.began:
                 return None
-            return Partition(key, [cover.renewed(family, old[1]) for cover in before.covers], before.kind, before.began)
+            return Partitions(key, [cell.renewed(family, old[1]) for cell in before.cells], before.kind, before.began)
         return None
 
-    def keep(self, partition: Partition) -> None:
-        """Put covers back for the next call; what is not whole is dropped."""
-        if not all(cover.whole for cover in partition.covers):
+    def keep(self, kept: Partitions) -> None:
+        """Put boxes back for the next call; what is not whole is dropped."""
+        if not all(cell.whole for cell in kept.cells):
             return
-        began = partition.began or partition.boxes
-        self._kept[partition.key] = replace(partition, began=began)  # the last one is the one used last
+        began = kept.began or kept.boxes
+        self._kept[kept.key] = replace(kept, began=began)  # the last one is the one used last
         for oldest in list(self._kept)[:-1]:
-            if len(self._kept) <= TUNING.most_sets and self.bytes <= COVER.most_bytes:
+            if len(self._kept) <= TUNING.most_sets and self.bytes <= PARTITION.most_bytes:
                 break
             self._kept.pop(oldest, None)
 
@@ -102,10 +102,10 @@ class Memory:
     @property
     def boxes(self) -> int:
         """How many boxes are kept, over all index sets."""
-        return sum(partition.boxes for partition in list(self._kept.values()))
+        return sum(kept.boxes for kept in list(self._kept.values()))
 
     @property
     def bytes(self) -> int:
         """About how much memory their enclosures take."""
         kept = list(self._kept.values())
-        return sum(cover.n * cover.row_bytes for partition in kept for cover in partition.covers)
+        return sum(cell.n * cell.row_bytes for partitions in kept for cell in partitions.cells)

@@ -141,3 +141,35 @@ def _improve(
     length = np.linalg.norm(step, axis=1)
     shortened: Array = step * np.minimum(1.0, delta / np.maximum(length, 1e-300))[:, None]
     return shortened
+
+
+def newton_step(y: Array, gradient: Array, hessian: Array, domain: Domain, reach: Array | None = None) -> Array:
+    """Where the quadratic model at y has its maximum over the coordinates that can move inside the bounding box.
+
+    Where the model has none, y stays; with `reach` (m,), no step is longer than that along an axis, and directions of
+    positive curvature are climbed as if it were negative.
+    """
+    m = y.shape[1]
+    pinned = ((y <= domain.lower) & (gradient < 0)) | ((y >= domain.upper) & (gradient > 0))
+    diagonal = np.arange(m)
+    h = np.where(pinned[:, :, None] | pinned[:, None, :], 0.0, hessian)
+    h[:, diagonal, diagonal] = np.where(pinned, -1.0, h[:, diagonal, diagonal])
+    if m == 1:  # a concave parabola has its top at -g / h
+        bend = h[:, 0] if reach is None else -np.abs(h[:, 0])
+        top = np.where(bend < 0, -gradient / np.where(bend < 0, bend, 1.0), 0.0)
+        top = np.where(pinned | ~np.isfinite(top), 0.0, top)
+        return np.clip(y + (top if reach is None else np.clip(top, -reach, reach)), domain.lower, domain.upper)
+    usable = np.isfinite(h).all(axis=(1, 2)) & np.isfinite(gradient).all(axis=1)
+    step = np.zeros_like(y)
+    if usable.any():
+        w, v = np.linalg.eigh(h[usable])
+        if reach is not None:
+            w = -np.abs(w)
+        concave = w[:, -1] < 0
+        inverse = np.where(w < 0, -1.0 / np.where(w < 0, w, 1.0), 0.0)
+        g = np.where(pinned[usable], 0.0, gradient[usable])
+        full = np.einsum("nij,nj->ni", v, inverse * np.einsum("nij,ni->nj", v, g))
+        step[usable] = np.where(concave[:, None], full, 0.0)
+    if reach is not None:
+        step = np.clip(step, -reach, reach)
+    return np.clip(y + step, domain.lower, domain.upper)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .base import Array, Rows
-from .cover import Cover
+from .base import Array, Ints
+from .partition import BoxPartition
 
 
 @dataclass(frozen=True)
@@ -37,24 +36,23 @@ class WorkTuning:
 TUNING = WorkTuning()
 
 
-def boxes_left(
-    family: Rows, cover: Cover, rows: NDArray[np.intp], weights: Array, spread: Array | None, goal: float
-) -> float:
-    """How many boxes would have to be enclosed, about, until no bound of these rows of a cover exceeds the goal."""
+def boxes_left(partition: BoxPartition, rows: Ints, weights: Array, spread: Array | None, goal: float) -> float:
+    """How many boxes would have to be enclosed, about, until no bound of these boxes exceeds the goal."""
     rng = np.random.default_rng(0)
     total, count = 0.0, float(len(rows))
-    lower, upper = cover.lower[rows], cover.upper[rows]
+    lower, upper = partition.lower[rows], partition.upper[rows]
     for _ in range(100):  # then the rest is taken for endless
         if count <= 0.01 * total:
             return total
         some = rng.permutation(len(lower))[:100]
-        parts = type(cover)(family, cover.cell, cover.order, (lower[some], upper[some]))
-        parts.scale = cover.scale
-        everything = np.arange(parts.n)
-        parts.refine(everything, parts.influence(weights, everything))
+        parts = BoxPartition(partition.bounder, (lower[some], upper[some]))
+        parts.bounds(weights, slice(None), spread)  # says where splitting pays
+        parts.refine(np.arange(parts.n), weights)
         total += count * parts.n / len(some)
-        bound = parts.bounds(weights, slice(None), spread)[0].max(axis=1, initial=-np.inf)
-        still = np.flatnonzero((bound > goal) & parts.splittable(np.arange(parts.n)))
+        found = parts.bounds(weights, slice(None), spread)
+        if found is None:
+            break
+        still = np.flatnonzero((found.upper.max(axis=1, initial=-np.inf) > goal) & parts.splittable(np.arange(parts.n)))
         count *= len(still) / len(some)
         lower, upper = parts.lower[still], parts.upper[still]
     return np.inf

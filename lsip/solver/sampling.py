@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ..model.families import FamilyViolation, RowFamily, contract
 from ..model.program import STORAGE
 from ..oracles import Separation
-from ..oracles.branch_and_bound import newton_step
 from ..oracles.distinct import distinct
+from ..oracles.trust_region import newton_step
 from ..proof.certificate import Array
 from ..validation import Configuration, Count, Natural, Share
 

@@ -8,21 +8,22 @@ order. Directions are never split.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..deadline import check
-from ..domains import Cell, Domain
+from ..domains import Cell
 from ..domains.proven import LOST
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
 from ..expressions.tape import middle, quadratic_weights
 from .base import Array, Directed, Rows
-from .cover import Cover
+from .bounder import Bounder, BoxBounds, BoxView
 from .quadratic_bound import bound_rows
+from .sides import use_sides
+from .taylor import Taylor
 
 
 @dataclass(frozen=True)
@@ -41,35 +42,33 @@ class DirectedTuning:
 TUNING = DirectedTuning()
 
 
-class DirectedCover(Cover):
-    """Boxes of one cell of the indices, and the enclosures of entries over them."""
+class Directional(Taylor):
+    """Expansions of the entries over boxes of one cell of the indices."""
 
-    direct = True
-
-    def __init__(self, family: Any, cell: Cell, order: int = 2, boxes: tuple[Array, Array] | None = None) -> None:
+    def __init__(self, family: Any, cell: Cell) -> None:
         self.directed: Directed = family
-        super().__init__(family.entries, cell, order, boxes)
+        super().__init__(family.entries, cell)
 
-    def products(self, weights: Array) -> int:
-        """About how many multiplications the bounds of a box take."""
-        return self.p * (self.width * self.levels + 2 ** min(self.dim, TUNING.most_corners))
+    def other(self, family: Rows) -> Directional:
+        """The same for other rows."""
+        return Directional(family, self.cell)
 
-    def bounds(
-        self, weights: Array, rows: slice | NDArray[np.intp], spread: Array | None = None
-    ) -> tuple[Array, Array, Array]:
+    def changed(self, columns: dict[str, Any], n: int, family: Rows, before: Hashable) -> Bounder | None:
+        """Everything may differ."""
+        return None
+
+    def bound(self, boxes: BoxView, weights: Array, spread: Array | None) -> BoxBounds | None:
         """Upper bounds (N, p) of the violation over boxes, index points with directions behind them, and the model."""
-        mine, n, m = self.directed.of_entries(weights), len(self.lower[rows]), self.dim
+        (n, m), of = (len(boxes), self.dim), self.directed.of_entries
         with np.errstate(all="ignore"):
-            q, rest = self._models(mine, rows)
-            if spread is not None:
-                rest = rest + super().swing(rows, self.directed.of_entries(spread))
+            q, rest = self._models(boxes, of(weights), None if spread is None else of(spread))
             q, rest = q.reshape(n, self.p, -1), rest.reshape(n, self.p)
             rest = rest * (1 + 1e-13) + 8 * (m + 2) * EPS * np.abs(q).sum(axis=-1) + LOST
-            bound, d = self._by_models(rows, q, rest)
+            bound, d = self._by_models(boxes, q, rest)
             bound = np.minimum(bound, self._by_corners(q, rest))
-            return bound, *self._points(rows, q, d)
+            return BoxBounds(bound, *self._points(boxes, q, d))
 
-    def _by_models(self, rows: slice | NDArray[np.intp], q: Array, rest: Array) -> tuple[Array, Array]:
+    def _by_models(self, boxes: BoxView, q: Array, rest: Array) -> tuple[Array, Array]:
         """Bounds (N, p) of quadratics that are no less than the rows, inf where there are none, and their maxima d."""
         table, more = self.directed.worst.model(q, rest, self.dim)
         n, p, _ = table.shape
@@ -78,8 +77,8 @@ class DirectedCover(Cover):
         bound, d = np.full(n * p, np.inf), np.zeros((n * p, self.dim))
         bound[known], d[known] = bound_rows(table[known], self.dim)
         bound = bound + more
-        if "side" in self._store:
-            self._use_sides(rows, table, more, bound, d)
+        if "side" in boxes:
+            use_sides(boxes, table, more, bound, d)
         bound = np.where(known & np.isfinite(bound), bound, np.inf).reshape(n, p)
         return bound, np.nan_to_num(d).reshape(n, p, -1)
 
@@ -94,7 +93,7 @@ class DirectedCover(Cover):
         bound = self.directed.worst.above(at, doubt[:, None, :])  # (N, corners, p)
         return np.asarray(np.where(np.isnan(bound), np.inf, bound).max(axis=1))
 
-    def _points(self, rows: slice | NDArray[np.intp], q: Array, d: Array) -> tuple[Array, Array]:
+    def _points(self, boxes: BoxView, q: Array, d: Array) -> tuple[Array, Array]:
         """For every box and row, its point at d (N, p, m) with a worst direction, and what the models say there."""
         m, worst = self.dim, self.directed.worst
         i, j = triangle(m)
@@ -103,36 +102,21 @@ class DirectedCover(Cover):
         entries = np.nan_to_num(np.einsum("nel,npl->npe", q, levels))  # (N, p, P): those at the point of each row
         row = np.arange(d.shape[1])
         directions, model = worst.worst(entries)[:, row, row], worst.value(entries)[:, row, row]
-        centre, radius = middle(self.lower[rows], self.upper[rows])
+        centre, radius = middle(boxes["lower"], boxes["upper"])
         y = centre[:, None, :] + d * radius[:, None, :]
         placed = self.chart.points(y.reshape(-1, m)).reshape(*d.shape[:2], -1)
         return np.concatenate([placed, directions], axis=2), model
 
-    def proven(self, bounds: Array) -> float:
+    def proven(self, upper: Array) -> float:
         """What the violation is at most, given the bounds (N, p) of all boxes."""
-        return float(self.directed.worst.stretched(bounds.max(axis=0, initial=-np.inf)).max())
+        return float(self.directed.worst.stretched(upper.max(axis=0, initial=-np.inf)).max())
 
-    def swing(self, rows: slice | NDArray[np.intp], spread: Array) -> Array:
-        """How far the violation over boxes may move with weights within `spread`, (N p,)."""
-        doubt = super().swing(rows, self.directed.of_entries(spread)).reshape(-1, self.p)
-        return self.directed.worst.swing(doubt).ravel()
-
-    def _variation(self, weights: Array, rows: NDArray[np.intp]) -> Array:
+    def _variation(self, boxes: BoxView, weights: Array) -> Array:
         """How much entries vary along each axis of a box, (N, m), each of them: their squares make rows bend."""
         mine = self.directed.of_entries(weights)
         with np.errstate(all="ignore"):
-            slopes = np.abs(np.einsum("nplk,pk->npl", self.table[rows][:, :, 1 : 1 + self.dim], mine)).sum(axis=1)
-        return super()._variation(mine, rows) + slopes
-
-
-def covers(family: Rows, domain: Domain) -> list[Cover]:
-    """One for each cell of the index set; of the indices alone, where directions have a closed form."""
-    indices = family.indices_of(domain) if isinstance(family, Directed) else None
-    kind, found = (Cover, list[Cover]()) if indices is None else (DirectedCover, [])
-    for cell in (domain if indices is None else indices).flat_cells():
-        check("enclosures")
-        found.append(kind(family, cell))
-    return found
+            slopes = np.abs(np.einsum("nplk,pk->npl", boxes["table"][:, :, 1 : 1 + self.dim], mine)).sum(axis=1)
+        return super()._variation(boxes, mine) + slopes
 
 
 def _corners(m: int) -> Array:

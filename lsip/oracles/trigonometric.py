@@ -1,4 +1,4 @@
-"""Sums of cosines and sines of a scalar index, bounded in closed form, whatever their weights.
+"""Bounds of sums of cosines and sines of a scalar index, in closed form, whatever their weights.
 
 Over boxes [lower, upper] around centres c, with u = (y - c) / r, the Taylor series of such a sum g is known to any
 order m: its coefficients are products of a table of cos(f c) and sin(f c) with the weights times powers of f, and its
@@ -7,7 +7,7 @@ rest is at most the sum of |weight| (f r)^m / m!. Then, with the coefficients T_
     g <= T_0 + T_1 u + (T_2 + R) u^2,   R = |T_3| + ... + |T_m-1| + rest,   for |u| <= 1,
 
 which is as sharp at a maximum as T_1 is small: boxes are centred anew at the maximum of their Taylor series. Terms that
-cancel do so in the coefficients, where a `Cover` encloses one function at a time; as in Bernstein's inequality, the
+cancel do so in the coefficients, where `Taylor` encloses one function at a time; as in Bernstein's inequality, the
 largest frequency says how large derivatives may be.
 """
 
@@ -15,18 +15,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import frexp
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..deadline import check
+from ..domains import Cell
 from ..domains.proven import LOST
 from ..expressions.functions import FUNCTIONS
-from ..expressions.interval import EPS, down, up
+from ..expressions.interval import EPS, up
 from ..expressions.waves import OTHER, SINE, Waves
-from .base import Array, EnclosableViolation, Ints, Separation, Wavy, Weighted
-from .distinct import distinct, one_a_row
+from .base import Array, Pieces, Rows, Wavy
+from .bounder import Bounder, BoxBounds, BoxView
+from .taylor import Taylor
 
 _COS = FUNCTIONS["cos"]
 
@@ -36,7 +36,7 @@ FREQUENCY_BITS = 24
 
 
 @dataclass(frozen=True)
-class HarmonicTuning:
+class TrigonometricTuning:
     """How an interval is cut, and how far series go.
 
     Parameters
@@ -44,7 +44,7 @@ class HarmonicTuning:
     order
         Terms of a series; maxima are looked for in the first half of it.
     most_first
-        The first boxes at most, and those that are open at most for each of them.
+        The first boxes at most.
     block
         Terms that are added up before these sums are: rounding grows with the larger of both numbers.
     """
@@ -54,44 +54,65 @@ class HarmonicTuning:
     block: int = 16
 
 
-TUNING = HarmonicTuning()
+TUNING = TrigonometricTuning()
 
 
-class Found(NamedTuple):
-    """A bound of a sum, and where it is largest."""
+class Trigonometric(Bounder):
+    """Rows that are sums of waves over an interval. It keeps boxes alone."""
 
-    bound: float
-    points: Array  # (k,)
-    components: Ints
+    def __init__(self, family: Rows, cell: Cell, waves: Waves) -> None:
+        super().__init__(family, cell)
+        self.waves = waves
+        self._last: tuple[bytes, WaveSums] | None = None
+
+    @staticmethod
+    def of(family: Rows, cell: Cell) -> Trigonometric | None:
+        """For an interval on which all rows are sums of waves, and not too many of these; None for others."""
+        line = len(cell.lower) == 1 and cell.lower.shape[1] == 1 and cell.inside is None and cell.place is None
+        waves = family.waves if line and isinstance(family, Wavy) else None
+        if waves is None or (waves.kind == OTHER).any():
+            return None
+        found = Trigonometric(family, cell, waves)
+        return found if found._turns < TUNING.most_first and found._reach <= min(_COS.checked[1], 2.0**40) else None
+
+    @property
+    def _turns(self) -> float:
+        """How many boxes are so narrow that series converge fast, and are concave around a maximum."""
+        return float((self.cell.upper - self.cell.lower)[0, 0]) * float(np.abs(self.waves.frequency).max()) / (2 * 0.75)
+
+    @property
+    def _reach(self) -> float:
+        """What no angle exceeds."""
+        ends = np.abs([self.cell.lower, self.cell.upper]).max()
+        return float(ends) * 2.0 ** frexp(float(np.abs(self.waves.frequency).max()) or 1.0)[1]
+
+    def first_boxes(self) -> tuple[Array, Array]:
+        """Boxes to start with."""
+        lower, upper = self.cell.lower[0, 0], self.cell.upper[0, 0]
+        edges = np.linspace(lower, upper, int(self._turns) + 2)
+        edges[-1] = upper
+        return edges[:-1, None].copy(), edges[1:, None].copy()
+
+    def enclose(self, lower: Array, upper: Array, pieces: Pieces) -> dict[str, Any]:
+        """Boxes alone."""
+        return {"lower": lower, "upper": upper, "rough": np.zeros_like(lower), "pays": np.ones_like(lower)}
+
+    def bound(self, boxes: BoxView, weights: Array, spread: Array | None) -> BoxBounds | None:
+        """Bounds for weights (p, K + 1) and all others within their spread; None where something overflows."""
+        key = weights.tobytes() + (b"" if spread is None else spread.tobytes())
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self._last is None or self._last[0] != key:
+                self._last = key, WaveSums(self.waves, weights, spread)
+            largest = float(np.abs([self.cell.lower, self.cell.upper]).max())
+            found = self._last[1].bounds(boxes["lower"][:, 0], boxes["upper"][:, 0], largest)
+        return found if np.isfinite(found.upper).all() else None
+
+    def other(self, family: Rows) -> Bounder:
+        """The same for other rows, if they are sums of waves."""
+        return Trigonometric.of(family, self.cell) or Taylor(family, self.cell)
 
 
-def by_waves(
-    violation: EnclosableViolation, rows: Weighted, target: float, alert: float, most: int
-) -> Separation | None:
-    """The maxima of rows that are sums of waves over an interval, so many at most, and a bound; None if that fails."""
-    cells, family = violation.domain.flat_cells(), rows.family
-    waves = family.waves if isinstance(family, Wavy) else None
-    whole = len(cells) == 1 and len(cells[0].lower) == 1 and cells[0].inside is None and cells[0].place is None
-    if waves is None or not whole or (waves.kind == OTHER).any():
-        return None
-    lower, upper = float(cells[0].lower[0, 0]), float(cells[0].upper[0, 0])
-    with np.errstate(over="ignore", invalid="ignore"):  # of what is not finite nothing is proven here
-        found = Harmonic(waves, rows.weights, rows.spread).largest(lower, upper, target, alert)
-    if found is None:
-        return None
-    y = violation.domain.project(found.points[:, None])
-    value = violation.at(y, found.components)
-    radius = np.array([0.1 * (upper - lower) / max(len(y), 1)])  # nearer maxima are one
-    if violation.components > most:
-        chosen = one_a_row(value, found.components)
-    else:
-        chosen = distinct(y, value, found.components, radius, most)
-    bound = max(found.bound, float(value.max(initial=-np.inf)))
-    trusts = family.trusts(violation.domain)
-    return Separation(y[chosen], value[chosen], bound, found.components[chosen], trusts=trusts)
-
-
-class Harmonic:
+class WaveSums:
     """Sums g_i(y) = sum_k weights[k, i] wave_k(y), i < p, with half-widths of the weights."""
 
     def __init__(self, waves: Waves, weights: Array, spread: Array | None) -> None:
@@ -166,68 +187,32 @@ class Harmonic:
         grid = 2.0 ** (frexp(largest)[1] - (52 - self.bits))
         return np.round(y / grid) * grid
 
-    def largest(self, lower: float, upper: float, target: float, alert: float) -> Found | None:
-        """A bound over an interval: at most the `target`, or about twice what is attained; None if that fails."""
-        size = max(abs(lower), abs(upper))
-        if not np.isfinite(self.most).all() or size * self.unit > min(_COS.checked[1], 2.0**40):
-            return None
-        # So narrow that series converge fast, and are concave around a maximum.
-        waves = (upper - lower) * self.fastest / (2.0 * 0.75)
-        if not waves < TUNING.most_first:
-            return None
-        first = int(waves) + 1
-        edges = np.linspace(lower, upper, first + 1)
-        edges[-1] = upper
-        lo, hi = edges[:-1], edges[1:]
-        at, fresh = 0.5 * lo + 0.5 * hi, np.ones(first, dtype=bool)
-        bound = best = -np.inf
-        maxima: list[tuple[Array, Array]] = []
-        for _ in range(24):  # where more rounds are needed, rounding keeps the bound up
-            check("branch-and-bound")
-            c = self.centres(at, size)
-            r = up(np.maximum(hi - c, c - lo))
-            series, doubt = self.expanded(c, r)
-            low, high = (lo - c) / r, (hi - c) / r
-            ends = low - 4 * EPS * np.abs(low), high + 4 * EPS * np.abs(high)
-            tops = _bounds(series, doubt, *ends) + self.swing
-            if not np.isfinite(tops).all():
-                return None
-            values, where = series[..., 0] + self.swing, np.broadcast_to(c[:, None], series.shape[:2]).copy()
-            unsure = np.flatnonzero(tops.max(axis=1) > target)
-            if len(unsure):
-                u = _maxima(series[unsure, :, : TUNING.order // 2], ends[0][unsure], ends[1][unsure])
-                values[unsure] = _at(series[unsure], u[..., None])[..., 0] + self.swing
-                where[unsure] += r[unsure, None] * u
-            maxima.append((np.clip(where, lower, upper), values))
-            best = max(best, float(values.max()))
-            goal = max(target, 2 * best - alert) if best > alert else target
-            left = np.flatnonzero(tops.max(axis=1) > goal)
-            bound = max(bound, float(np.delete(tops, left, axis=0).max(initial=-np.inf)))
-            if not len(left):
-                return self._found(bound, maxima, alert)
-            if len(left) > 8 * first or (hi <= lo)[left].any():
-                return None
-            # Around a centre that is a maximum, a part of the box may be bounded well enough.
-            share, old = np.zeros(len(left)), np.flatnonzero(~fresh[left])
-            for part in (0.5, 0.25, 0.125) if len(old) else ():
-                some, powers = left[old], part ** np.arange(TUNING.order + 1.0)
-                low, high = (np.clip(end[some] / part, -1.0, 1.0) for end in ends)
-                inner = _bounds(series[some] * powers[:-1], doubt[some] * powers, low, high) + self.swing
-                good = inner.max(axis=1) <= goal
-                bound = max(bound, float(inner[good].max(initial=-np.inf)))
-                share[old[good]] = part
-                old = old[~good]
-            peak = where[left, tops[left].argmax(axis=1)]
-            lo, hi, at, fresh = _cut(lo[left], hi[left], peak, fresh[left], c[left], 0.999 * share * r[left])
-        return None
+    def bounds(self, lower: Array, upper: Array, largest: float) -> BoxBounds:
+        """Bounds over intervals, which contain no number above the `largest`, with their maxima."""
+        c = self.centres(0.5 * lower + 0.5 * upper, largest)
+        top, values, where = self._about(c, lower, upper)
+        # Only what exceeds all that is attained has to be sharper: it is centred anew at its maximum.
+        some = np.flatnonzero(top.max(axis=1) > values.max())
+        if len(some):
+            peak = where[some, top[some].argmax(axis=1)]
+            found = self._about(self.centres(peak, largest), lower[some], upper[some])
+            top[some] = np.minimum(top[some], found[0])
+            better = found[1] > values[some]
+            values[some], where[some] = (
+                np.where(better, a, b[some]) for a, b in zip(found[1:], (values, where), strict=True)
+            )
+        return BoxBounds(top, where[..., None], values)
 
-    def _found(self, bound: float, maxima: list[tuple[Array, Array]], alert: float) -> Found:
-        """Maxima that violate, or the largest of all."""
-        y, value = (np.concatenate(part) for part in zip(*maxima, strict=True))
-        best = value.max()
-        # Nearly as large ones are told as well.
-        box, component = np.nonzero(value > (alert if best > alert else best - 0.1 * abs(best)))
-        return Found(bound, y[box, component], component)
+    def _about(self, c: Array, lower: Array, upper: Array) -> tuple[Array, Array, Array]:
+        """Bounds over intervals (B, p) by series around c, and about the maxima of these, and where they are."""
+        r = up(np.maximum(upper - c, c - lower))
+        series, doubt = self.expanded(c, r)
+        low, high = (lower - c) / r, (upper - c) / r
+        low, high = low - 4 * EPS * np.abs(low), high + 4 * EPS * np.abs(high)
+        u = _maxima(series[..., : TUNING.order // 2], low, high)
+        values = _at(series, u[..., None])[..., 0] + self.swing
+        where = np.clip(c[:, None] + r[:, None] * u, lower[:, None], upper[:, None])
+        return _bounds(series, doubt, low, high) + self.swing, values, where
 
 
 def _bits(f: float) -> int:
@@ -274,29 +259,3 @@ def _at(series: Array, u: Array) -> Array:
     for j in range(series.shape[-1] - 1, -1, -1):
         total = total * u + series[..., j : j + 1]
     return total
-
-
-def _cut(
-    lo: Array, hi: Array, peak: Array, fresh: NDArray[np.bool_], c: Array, done: Array
-) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
-    """What is left of boxes: without what is `done` around their centres, or centred anew at their maxima.
-
-    Where that was done before and nothing is, they are cut on both sides of the maximum. Rounding leaves more rather
-    than less.
-    """
-    peak = np.clip(peak, lo, hi)
-    quarter = 0.25 * (hi - lo)
-    some = done > 0
-    left = np.where(some, np.clip(up(c - done), lo, hi), np.maximum(lo, peak - quarter))
-    right = np.where(some, np.clip(down(c + done), lo, hi), np.minimum(hi, peak + quarter))
-    old, middle = ~fresh, ~fresh & ~some
-    parts = [
-        (lo[fresh], hi[fresh], peak[fresh]),
-        (left[middle], right[middle], peak[middle]),
-        (lo[old], left[old], 0.5 * lo[old] + 0.5 * left[old]),
-        (right[old], hi[old], 0.5 * right[old] + 0.5 * hi[old]),
-    ]
-    lower, upper, at = (np.concatenate(part) for part in zip(*parts, strict=True))
-    new = np.arange(len(lower)) >= len(parts[0][0]) + len(parts[1][0])  # not centred at a maximum yet
-    kept = upper > lower
-    return lower[kept], upper[kept], at[kept], new[kept]

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 import lsip
 from benchmarks.kernel import STEPS, Y
 from lsip.kernel import native
-from lsip.oracles import BranchAndBound, bare_cover, branch_and_bound
-from lsip.oracles.bare_cover import BareCover, BareTuning, tape_of
-from lsip.oracles.cover import Cover
+from lsip.oracles import BranchAndBound, box_search, compiled_search
+from lsip.oracles.compiled_search import CompiledTuning, Limits, again, search
+from lsip.oracles.partition import BoxPartition
+from lsip.oracles.taylor import Taylor
 
 pytestmark = pytest.mark.skipif(not native.in_use(), reason="there is no compiled kernel")
 NEVER = float("inf")
@@ -46,13 +47,18 @@ def waves(m: int, seed: int = 0) -> tuple[Any, Any]:
     return family, rng.normal(size=(3, 4))
 
 
+def anew(family: Any, order: int) -> Any:
+    """The first boxes, enclosed for all weights anew."""
+    return BoxPartition(Taylor(family, family.domain.cells()[0], order, kept=False))
+
+
 def searched(family: Any, weights: Any, order: int = 3, most: int = 4000, room: int = 10**5) -> tuple[Any, float, Any]:
-    """A search from the first boxes on, its goal, and what it found."""
-    cover = BareCover(family, family.domain.cells()[0], order)
-    bound = cover.again(weights, None, NEVER)[0]
+    """A search from the first boxes on, its goal, and how many boxes it enclosed and split."""
+    cover = anew(family, order)
+    bound = again(cover, cover.bounder, weights, None, NEVER)[0]
     goal = float(np.quantile(bound.max(axis=1), 0.05)) - 2.0
-    found = cover.dig(bound, weights, None, (goal, NEVER), room, most, NEVER)
-    assert found is not None
+    found = search(cover, cover.bounder, weights, None, Limits(goal, NEVER, room, most, NEVER))
+    assert found[1]
     return cover, goal, found
 
 
@@ -64,17 +70,23 @@ def test_bounds_are_those_of_numpy_and_hold(
 ) -> None:
     family, rng = rows_of(formula, p), np.random.default_rng(seed)
     cell = family.domain.cells()[0]
-    assume(tape_of(Cover(family, cell)) is not None)  # no kinks
+    assume(Taylor(family, cell).tape is not None)  # no kinks
     weights = rng.normal(size=(p, formula.size // p + 1))
     spread = 1e-3 * rng.random(weights.shape) if uncertain else None
-    bare, whole = BareCover(family, cell, order), Cover(family, cell, order)
+    bare, whole = anew(family, order), BoxPartition(Taylor(family, cell, order))
     bound, points, _ = bare.bounds(weights, slice(None), spread)
     with native.by_reference():  # from the same enclosures
         other = whole.bounds(weights, slice(None), spread)
+        assert other is not None
+        kept, made = BoxPartition(Taylor(family, cell, order)), anew(family, order)  # both enclosed by NumPy
+        assert np.array_equal(
+            made.bounds(weights, slice(None), spread)[0], kept.bounds(weights, slice(None), spread)[0]
+        )
+        assert np.array_equal(made.boxes()["pays"], kept.bounder.influence(kept.boxes(), weights))
     assert np.allclose(bound, other[0], rtol=1e-7, atol=1e-9, equal_nan=True)
     assert (points >= whole.lower[:, None]).all()
     assert (points <= whole.upper[:, None]).all()
-    assert np.allclose(whole.influence(weights, np.arange(whole.n)), bare.pays, rtol=1e-7, atol=1e-9)
+    assert np.allclose(whole.bounder.influence(whole.boxes(), weights), bare.boxes()["pays"], rtol=1e-7, atol=1e-9)
     y = whole.lower + rng.random((30, whole.n, 2)) * (whole.upper - whole.lower)
     flat = family.tape.values(y.reshape(-1, 2)).reshape(30, whole.n, -1)
     k = formula.size // p
@@ -87,18 +99,19 @@ def test_bounds_are_those_of_numpy_and_hold(
 def test_a_search_cuts_boxes_into_parts_with_the_bounds_that_they_have(m: int, order: int) -> None:
     family, weights = waves(m)
     cover, goal, found = searched(family, weights, order)
-    assert cover.n == len(found.bounds) > 500
+    bounds = cover.boxes()["bound"]
+    assert cover.n == len(bounds) > 500
     assert np.prod(cover.upper - cover.lower, axis=1).sum() == pytest.approx(1.0, rel=1e-12)
-    assert np.array_equal(cover.bounds(weights, slice(None))[0], found.bounds)
-    assert found.enclosed >= 4000 or (found.bounds <= goal).all()
+    assert np.array_equal(cover.bounds(weights)[0], bounds)
+    assert found[0] >= 4000 or (bounds <= goal).all()
 
 
 def test_the_largest_bounds_are_split_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bare_cover, "TUNING", BareTuning(batch=5))
+    monkeypatch.setattr(compiled_search, "TUNING", CompiledTuning(batch=5))
     family, weights = waves(2)
     cover = searched(family, weights, most=1)[0]  # one batch
-    first = BareCover(family, cover.cell, 3)
-    height = first.bounds(weights, slice(None))[0].max(axis=1)
+    first = anew(family, 3)
+    height = first.bounds(weights)[0].max(axis=1)
     ends = {(*low, *high) for low, high in zip(cover.lower.tolist(), cover.upper.tolist(), strict=True)}
     whole = [(*low, *high) in ends for low, high in zip(first.lower.tolist(), first.upper.tolist(), strict=True)]
     assert np.array_equal(np.flatnonzero(~np.array(whole)), np.sort(np.argsort(-height)[:5]))
@@ -110,21 +123,20 @@ def test_neither_threads_nor_the_clock_change_anything(threads: int, monkeypatch
     first, _, one = searched(family, weights)
     monkeypatch.setattr(native, "cores", lambda: threads)
     monkeypatch.setattr(native, "TUNING", native.KernelTuning(share=1.0))
-    monkeypatch.setattr(bare_cover, "TUNING", BareTuning(seconds=0.0))  # it comes back after every batch
+    monkeypatch.setattr(compiled_search, "TUNING", CompiledTuning(seconds=0.0))  # it comes back after every batch
     second, _, other = searched(family, weights)
-    assert (one.enclosed, one.split) == (other.enclosed, other.split)
+    assert one == other
     assert np.array_equal(first.lower, second.lower)
-    assert np.array_equal(one.bounds, other.bounds)
+    assert np.array_equal(first.boxes()["bound"], second.boxes()["bound"])
 
 
 def test_there_are_never_more_boxes_than_allowed() -> None:
     family, weights = waves(2)
     for room in (3, 100, 2000):
-        cover, _, found = searched(family, weights, most=10**9, room=room)
-        began = BareCover(family, cover.cell, 3).n
+        cover = searched(family, weights, most=10**9, room=room)[0]
+        began = anew(family, 3).n
         assert began < cover.n <= began + room
         assert cover.n > began + room - 3
-        assert len(found.bounds) == cover.n
 
 
 @settings(max_examples=30, deadline=None)
@@ -132,12 +144,12 @@ def test_there_are_never_more_boxes_than_allowed() -> None:
 def test_bounds_that_are_kept_for_another_x_hold(seed: int, exponent: float, uncertain: bool) -> None:
     """What is not bounded anew is no less than what bounding anew would prove at least: values that are attained."""
     family, weights = waves(2, seed % 7)
-    cover, _, found = searched(family, weights, most=500)
-    alert = float(np.median(found.bounds.max(axis=1))) + 0.1
+    cover = searched(family, weights, most=500)[0]
+    alert = float(np.median(cover.boxes()["bound"].max(axis=1))) + 0.1
     rng = np.random.default_rng(seed)
     other = weights + 10.0**exponent * rng.normal(size=weights.shape)
     spread = 10.0 ** (exponent - 1) * rng.random(weights.shape) if uncertain else None
-    bound, points, _ = cover.again(other, spread, alert)
+    bound, points, _ = again(cover, cover.bounder, other, spread, alert)
     assert len(points) <= cover.n
     assert exponent > -6 or len(points) < 0.6 * cover.n  # most are kept
     y = cover.lower + rng.random((20, cover.n, 2)) * (cover.upper - cover.lower)
@@ -158,12 +170,12 @@ def hills(m: int, height: float) -> Any:
 
 @pytest.mark.parametrize(("m", "height"), [(2, 1 - 1e-6), (2, 1 + 1e-7), (2, 1 + 1e-6), (3, 1 - 1e-7), (3, 1 - 1e-3)])
 def test_verdicts_are_those_of_numpy(m: int, height: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(branch_and_bound, "TUNING", replace(branch_and_bound.TUNING, crowded=20))
+    monkeypatch.setattr(box_search, "TUNING", replace(box_search.TUNING, crowded=20))
     violation = hills(m, height)
     oracle = BranchAndBound()
     found = oracle.maximise(violation)
     kept = violation.family.memory.take(violation.family, violation.domain)
-    assert all(isinstance(cover, BareCover) for cover in kept.covers)
+    assert not any(cell.bounder.kept for cell in kept.cells)
     with native.by_reference():
         other = oracle.maximise(violation)
     assert (found.bound <= 0) == (other.bound <= 0)

@@ -11,17 +11,24 @@ enum Ending { CLOSED, FOUND, FULL, DUE, LATE };
 
 static const long CACHED = 1L << 15;  // doubles of polynomials that are made at once, by one thread
 
-struct Heap {
-    Rows rows;
-    long count, capacity, batch, most;
-    int halvings, threads;
-    double goal, seconds;
-    double *lower, *upper, *pays, *rough;  // (capacity, m)
-    double *bound, *points, *model;        // (capacity, p) and (capacity, p, m)
-    unsigned char* touched;                // (capacity,), which boxes were bounded
+// What Python hands over, field by field as in `native.py`, and what it reads afterwards.
+struct SearchCall {
+    int64_t order, components, width;        // rows, and numbers in each
+    int64_t boxes, known, capacity;          // so many boxes, so many of them with bounds, and room for so many
+    int64_t batch, most, halvings, threads;  // boxes split at once and enclosed in all, at most; cuts of each
+    double goal, alert, rounding, seconds;
+    const double *weights, *spread, *lost, *scale;  // (components, width), the same or null, (components,), (m,)
+    double *lower, *upper, *pays, *rough;           // (capacity, m)
+    double *bound, *points, *model;                 // (capacity, components), the second with m each
+    unsigned char* touched;                         // (capacity,), which boxes were bounded
+    int64_t enclosed, split;                        // how many were, in the end
+};
 
-    long enclosed = 0, split = 0;
+struct Heap : SearchCall {
+    Rows rows;
     std::vector<long> open;
+
+    Heap(const SearchCall& call, const Rows& rows) : SearchCall(call), rows(rows) {}
 
     double height(long b) const { return *std::max_element(bound + b * rows.p, bound + (b + 1) * rows.p); }
 
@@ -34,7 +41,7 @@ struct Heap {
         const long m = rows.m, p = rows.p, row = p * rows.levels * rows.width;
         const long step = std::max(4L, std::min(64L, CACHED / row / 4 * 4));
         std::vector<unsigned char> above(places.size(), 0);
-        const bool done = share((long)places.size(), threads, [&](long from, long to) {
+        const bool done = share((long)places.size(), (int)threads, [&](long from, long to) {
             Scratch s;
             std::vector<double> wild(step * m);
             for (long start = from; start < to; start += step) {
@@ -63,14 +70,14 @@ struct Heap {
 
     // Split boxes until no bound exceeds the goal, a violation is found, derivatives are unbounded, so many were enclosed,
     // or there is no room or time. Boxes from `known` on have no bounds so far; without a batch, only these are bounded.
-    int run(long known) {
+    int run() {
         const auto began = std::chrono::steady_clock::now();
         const int m = rows.m;
         std::vector<long> parts;
-        for (long b = known; b < count; b++) parts.push_back(b);
+        for (long b = known; b < boxes; b++) parts.push_back(b);
         if (!parts.empty() && bound_all(parts) < 0) return -1;
         if (!batch) return CLOSED;
-        for (long b = 0; b < count; b++)
+        for (long b = 0; b < boxes; b++)
             if (to_be_split(b)) open.push_back(b);
         const auto less = [&](long a, long b) {
             const double x = height(a), y = height(b);
@@ -78,18 +85,18 @@ struct Heap {
         };
         std::make_heap(open.begin(), open.end(), less);
         while (!open.empty()) {
-            const long todo = std::min(batch, (long)open.size());
-            if (count + todo * ((1L << halvings) - 1) > capacity) return FULL;
+            const long todo = std::min((long)batch, (long)open.size());
+            if (boxes + todo * ((1L << halvings) - 1) > capacity) return FULL;
             parts.clear();
             for (long k = 0; k < todo; k++) {
                 std::pop_heap(open.begin(), open.end(), less);
                 parts.push_back(open.back());
                 open.pop_back();
             }
-            for (int h = 0; h < halvings; h++)
+            for (int h = 0; h < (int)halvings; h++)
                 for (long k = 0, n = (long)parts.size(); k < n; k++) {
-                    halve(m, lower, upper, pays, parts[k], count);
-                    parts.push_back(count++);
+                    halve(m, lower, upper, pays, parts[k], boxes);
+                    parts.push_back(boxes++);
                 }
             const int found = bound_all(parts);
             if (found < 0) return -1;
@@ -109,22 +116,20 @@ struct Heap {
     }
 };
 
-// `whole`: order, components, width, boxes, of which so many are known, capacity, batch, most to be
-// enclosed, halvings, threads. `real`: goal, alert, rounding, seconds. `arrays`: weights, spread or null, lost, scale; lower, upper, pays, rough; bounds, points,
-// models; `touched`. `told`: boxes in the end, enclosed, split. Returns how it ended; less than nought without memory.
-EXPORT int lsip_heap(const void* tape, const long* whole, const double* real, double* const* arrays,
-                     unsigned char* touched, long* told) {
+// Runs a search, and writes `boxes`, `enclosed` and `split`. Returns how it ended; less than nought without memory.
+EXPORT int lsip_search(const void* tape, SearchCall* call) {
     Ordinary arithmetic;
     const Tape& t = *static_cast<const Tape*>(tape);
-    if (t.kinks || whole[0] < 2 || whole[0] > 3 || t.nodes[t.output].size != whole[1] * whole[2]) return -1;
+    if (t.kinks || call->order < 2 || call->order > 3) return -1;
+    if (t.nodes[t.output].size != call->components * call->width) return -1;
     try {
-        Heap h{rows_of(tape, (int)whole[0], whole[1], whole[2], real[1], real[2], arrays),
-               whole[3], whole[5], whole[6], whole[7], (int)whole[8], (int)whole[9], real[0], real[3],
-               arrays[4], arrays[5], arrays[6], arrays[7], arrays[8], arrays[9], arrays[10], touched, 0, 0, {}};
-        const int ending = h.run(whole[4]);
-        told[0] = h.count;
-        told[1] = h.enclosed;
-        told[2] = h.split;
+        const double* given[4] = {call->weights, call->spread, call->lost, call->scale};
+        Heap h(*call, rows_of(tape, (int)call->order, call->components, call->width, call->alert, call->rounding, given));
+        h.enclosed = h.split = 0;
+        const int ending = h.run();
+        call->boxes = h.boxes;
+        call->enclosed = h.enclosed;
+        call->split = h.split;
         return ending;
     } catch (const std::bad_alloc&) {
         return -1;

@@ -1,0 +1,57 @@
+"""Which bounder a cell begins with, and which one goes on where its boxes become many: a rule of what each can do."""
+
+from __future__ import annotations
+
+from copy import copy
+
+from ..deadline import check
+from ..domains import Domain
+from ..expressions.tape import cubic_weights
+from .base import Array, Directed, Rows
+from .bernstein import Bernstein, rational_rows
+from .directional import Directional
+from .partition import BoxPartition
+from .polynomial import PolynomialBounder
+from .taylor import Taylor
+from .trigonometric import Trigonometric
+
+
+def partitions(family: Rows, domain: Domain) -> list[BoxPartition]:
+    """One for each cell of the index set; of the indices alone, where directions have a closed form."""
+    indices = family.indices_of(domain) if isinstance(family, Directed) else None
+    found = []
+    for cell in (domain if indices is None else indices).flat_cells():
+        check("enclosures")
+        waves = Trigonometric.of(family, cell) if indices is None else None
+        if waves is not None:
+            found.append(BoxPartition(waves, waves.first_boxes()))
+        else:
+            found.append(BoxPartition((Taylor if indices is None else Directional)(family, cell)))
+    return found
+
+
+def sharper(partition: BoxPartition, family: Rows, weights: Array) -> BoxPartition | None:
+    """A partition of the same cell with a bounder that needs fewer boxes, or less for each; None if there is none.
+
+    Functions one by one may round less than a sum of waves. Polynomials are expanded as a whole. Of other rows, cubic
+    terms are known beside the quadratic ones, where they do not more than double the numbers of a box: two boxes in the
+    place of one would cost as much. Where the compiled kernel has the rows, it keeps boxes alone: most are asked once.
+    """
+    bounder, cell = partition.bounder, partition.cell
+    if isinstance(bounder, Trigonometric):
+        return BoxPartition(Taylor(family, cell))
+    if not isinstance(bounder, Taylor) or isinstance(bounder, Directional | Bernstein) or not bounder.kept:
+        return None
+    if rational_rows(family, cell, weights) is not None:
+        other = copy(partition)  # the same boxes
+        other.bounder = Bernstein(family, cell, bounder.order)
+        return other
+    expanded = PolynomialBounder(family, cell)
+    if expanded.knows(weights):
+        return BoxPartition(expanded)
+    cubic = family.differentiable and len(cubic_weights(bounder.dim)) <= bounder.quadratic
+    order, kept = (3 if cubic else bounder.order), bounder.tape is None
+    if (order, kept) == (bounder.order, bounder.kept):
+        return None
+    boxes = (partition.lower.copy(), partition.upper.copy()) if order == bounder.order else None
+    return BoxPartition(Taylor(family, cell, order, kept), boxes)
