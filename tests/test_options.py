@@ -104,7 +104,7 @@ def test_settings_of_oracles_are_checked_when_they_are_made(make: Any, expected:
     ("make", "expected"),
     [
         (lambda: lsip.Tuning(patience=2.5), "`patience` must be a whole number"),  # type: ignore[arg-type]
-        (lambda: solver.LevelTuning(worth=1), "`worth` is a factor above 1; got 1"),
+        (lambda: solver.BoxTuning(stretch=1), "`stretch` is a factor above 1; got 1"),
         (lambda: lsip.Tuning(newton=6), r"`newton` is an lsip\.solver\.NewtonTuning; got 6"),  # type: ignore[arg-type]
         (lambda: solver.NewtonTuning(steps=-1), "`steps` must be a whole number, at least 0; got -1"),
         (lambda: RaysTuning(sized_points=0), "`sized_points` must be a whole number, at least 1; got 0"),

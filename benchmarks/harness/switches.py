@@ -143,7 +143,6 @@ MECHANISMS: dict[str, Mechanism] = {
     "centres of faces": off(
         "solver.face_centre:OptimalFaceCentre.__call__", entered="masters.highs:HighsProgram.centre"
     ),
-    "level steps": off("solver.level:Level.__call__"),
     "sampled rows": off("solver.linear:LinearRelaxation._sample", entered="solver.sampling:SampledRows.separate"),
     "slack cuts": off("solver.linear_master:LinearMaster.drop_slack"),
     "other ways of HiGHS": off("masters.highs:_OTHERS", lambda _: (), "masters.highs:run"),

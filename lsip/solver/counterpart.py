@@ -13,13 +13,14 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
+from ..deadline import EFFORT
 from ..domains.lifted import Lifted, lifted
 from ..expressions.interval import TINY
 from ..masters.base import FiniteProgram
 from ..masters.checked import open_program
 from ..masters.clarabel import CLARABEL, available
 from ..masters.highs import HIGHS
-from ..model.program import Compilable, Program
+from ..model.program import STORAGE, Compilable, Program
 from ..model.status import Status
 from ..proof.certificate import Array, Ints, Support
 from ..proof.prove import Lower, infeasible, prove_confined
@@ -46,23 +47,15 @@ class CounterpartTuning:
         By which rows are kept at least, so that what the solver's accuracy leaves breaks none of them.
     most_tried
         Margins that are tried until no row is broken.
-    few
-        Up to so many variables, multipliers that do not confine them are balanced exactly instead.
     first
         The share of `tol` that margins and pushes are at first, before anything is known about what they cost.
     share, calm
         The share of the gap that they may cost, and that from which on a push is long enough.
-    many, most
-        From so many variables on, and up to so many rows and columns, a counterpart is chosen where nothing else is
-        asked for. Rules of 64, 166 and 316 coefficients for an inventory took an exchange 0.1, 1.2 and 10 s, and a
-        counterpart on a busier machine 0.2, 0.4 and 1.0 s; those of 32 for a newsvendor 0.17 and 0.06 s.
-    many_curved
-        The same for sets with second-order cones.
-    wide, wide_curved
-        In fewer dimensions, an exchange needs few points; from so many on, sets with cones are no exception: returns in
-        a ball of 50 dimensions took an exchange 4 s of processor time, and a counterpart 0.06.
-    corners
-        With more points an axis, finite sets are searched faster.
+    many
+        From so many variables on, a counterpart is chosen where nothing else is asked for. With fewer, an exchange is
+        as fast, and its multipliers balance exactly more often, which other programs can check. Rules of 64, 166 and
+        316 coefficients for an inventory took an exchange 0.1, 1.2 and 10 s, and a counterpart on a busier machine 0.2,
+        0.4 and 1.0 s; those of 32 for a newsvendor 0.17 and 0.06 s.
     most_push
         How far multipliers are pushed from zero at most.
     digits
@@ -71,16 +64,10 @@ class CounterpartTuning:
 
     least_margin: float = 1e-10
     most_tried: int = 4
-    few: int = 400
     first: float = 0.1
     share: float = 0.5
     calm: float = 0.05
     many: int = 30
-    most: int = 2_000_000
-    many_curved: int = 200
-    wide: int = 3
-    wide_curved: int = 10
-    corners: int = 4
     most_push: float = 1e-3
     digits: float = 1e-12
 
@@ -136,7 +123,7 @@ def expected_whole(program: Program, options: Options) -> bool:
     """Whether a branch and bound is given the whole counterpart: its rows are linear, and not too many."""
     if unasked(options) and unsuited(program) is None:
         parts = [(len(f.columns), part) for f in program.families for part in lifted(f.domain)]
-        return _size(parts) <= TUNING.most and not any(part.cones for _, part in parts)
+        return _size(parts) <= EFFORT.entries and not any(part.cones for _, part in parts)
     return False
 
 
@@ -155,11 +142,9 @@ def expected_faster(program: Program, options: Options) -> bool:
     if not unasked(options) or program.n < TUNING.many or unsuited(program) is not None:
         return False
     parts = [(len(f.columns), part) for f in program.families for part in lifted(f.domain)]
-    wide = any(len(part.origin) >= TUNING.wide for _, part in parts)
-    many = any(part.size > TUNING.corners * len(part.origin) for _, part in parts)
-    curved = [len(part.origin) for _, part in parts if part.cones]
-    suited = not curved or (available() and (program.n >= TUNING.many_curved or max(curved) >= TUNING.wide_curved))
-    return wide and not many and _size(parts) <= TUNING.most and suited
+    if any(part.corners or (part.cones and not available()) for _, part in parts):  # few of many points are asked for
+        return False
+    return _size(parts) <= EFFORT.entries
 
 
 class CounterpartRelaxation(Relaxation):
@@ -268,7 +253,7 @@ class CounterpartRelaxation(Relaxation):
         best = state.incumbent
         if best is not None and len(proposal.rows) == self.program.finite_rows:
             found = prove_confined(self.program, proposal.support, proposal.rows, best)
-            if found is not None and (best.upper - found.value <= allowed or self.program.n > TUNING.few):
+            if found is not None and (best.upper - found.value <= allowed or self.program.n > STORAGE.most_dense):
                 return found
         return super().lower_bound(state, proposal, centre, allowed)
 

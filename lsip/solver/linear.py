@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,17 +15,13 @@ from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Separation, ask, is_instant
 from ..proof.certificate import Array, Support
-from ..proof.prove import Feasible, Lower, infeasible, prove_lower
+from ..proof.prove import Feasible, infeasible
 from ..proof.ray import Ray
 from ..reductions.chain import reduce
-from ..reductions.robust_counterpart import unsuited
 from ..solution.messages import PROBABLY_INFEASIBLE
 from .clock import Clock
-from .confining import Combination, Confining
 from .face_centre import OptimalFaceCentre
-from .level import suits
 from .linear_master import LinearMaster
-from .nominal import nominal_bound
 from .options import Options
 from .rays import find_ray
 from .relaxation import Relaxation, counted, objective, replace_proposal, rounding_error
@@ -48,12 +44,8 @@ class LinearRelaxation(Relaxation):
         self.stretches = self.smaller = self.zooms = 0
         self.result: MasterResult | None = None
         self.flat = OptimalFaceCentre(self.held)
-        self.wide = suits(self.program, self.oracles, options.tuning.level)
-        confining = self.confining if self.wide else None
-        self.strategies = strategies(self.held, self.oracles, options, self.flat, confining)
+        self.strategies = strategies(self.held, self.oracles, options, self.flat)
         self.sampling, self.recession = self._sample, self._direction
-        if self.wide and self.program.cones is None:
-            self.first_bound = partial(nominal_bound, self.program)
         size = f"{counted(self.program.n, 'variable')}, {counted(self.program.A.shape[0], 'finite row')}"
         self.outline = size, f", master {master_name(self.options.master)}"
 
@@ -192,35 +184,6 @@ class LinearRelaxation(Relaxation):
             return True
         self.smaller += 1
         return self.smaller > self.tuning.smaller.most_broken
-
-    @cached_property
-    def confining(self) -> Confining | None:
-        """What confines variables that cannot be balanced; None where rows are not affine in their index."""
-        suited = all(is_instant(oracle) for oracle in self.oracles) and unsuited(self.program) is None
-        return Confining(self.program, self.tuning.level) if suited and self.program.families else None
-
-    def lower_bound(self, state: State, proposal: Proposal, centre: Array, allowed: float) -> Lower:
-        """By variables that are confined, where there are many, or where they cannot be balanced."""
-        found = self._confined(state.best, proposal, allowed) if self.wide else None
-        if found is not None:
-            return found
-        found = super().lower_bound(state, proposal, centre, allowed)
-        if self.wide or not np.isfinite(found.radius) or self.confining is None:
-            return found
-        spare, share = (*self.confining.centres(), *self.held.cuts), self.tuning.proof_share * allowed
-        units = np.abs(centre) + self.units
-        again = prove_lower(self.program, proposal.support, proposal.rows, centre, units, share, spare)
-        return self._confined(state.best, proposal, allowed) or found if np.isfinite(again.radius) else again
-
-    def _confined(self, best: Feasible | None, proposal: Proposal, allowed: float) -> Lower | None:
-        """What multipliers prove together with those that confine all variables."""
-        if best is None or len(proposal.rows) != self.program.finite_rows or self.confining is None:
-            return None
-        inner = self.confining.inner(self.held.cuts, best, self.options.tol)
-        if inner is None:
-            return None
-        gap, dual = max(best.upper - proposal.value, allowed), Combination(proposal.support, proposal.rows)
-        return next(self.confining.lower(dual, inner, best, gap), None)
 
     def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
         return {"kept": Kept(self.scaling, self.held.conditioning, self.held.scale)}

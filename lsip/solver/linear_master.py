@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..domains.lifted import lifted
 from ..errors import ModelError
 from ..masters import MasterResult, open_master
 from ..masters.base import Master, Matrix, is_sparse
@@ -175,7 +176,8 @@ class LinearMaster:
         family = self.program.families[f]
         domain, (p, k) = family.domain, family.columns.shape
         if family.linear is not None:  # the worst points come at the price of a product
-            return np.concatenate([domain.grid(1), domain.spread(4)])
+            inside = [part.origin + part.place @ part.centre for part in lifted(domain) if not part.corners]
+            return np.concatenate([domain.project(np.array(inside)) if inside else domain.grid(1), domain.spread(4)])
         if domain.dim > self.tuning.most_cornered:
             return domain.spread(int(np.clip(2 * k, 8, 200)))
         if p > 50 or k > STORAGE.most_dense:  # in large models the finite rows and bounds hold most variables

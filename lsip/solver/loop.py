@@ -104,7 +104,6 @@ class CutLoop(Search):
     def _steps(self) -> Generator[Iterate, None, End]:
         if not self.ready:
             return End(Status.TIME_LIMIT)
-        self.anytime.begin(self)
         for iteration in range(1, self.options.max_iterations + 1):
             with self.clock.on("relaxation"):
                 proposal = self.relaxation.propose(self.state)

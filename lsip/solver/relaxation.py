@@ -2,7 +2,7 @@
 
 Linear programs, convex ones, decomposed ones and robust counterparts are relaxations. A relaxation has eight methods;
 whatever is the same for all of them is a function of the program and its oracles below. Everything that only speeds a
-solve up is a strategy, a function of the running solve: Newton steps, the centre of the optimal face, level steps.
+solve up is a strategy, a function of the running solve: Newton steps, the centre of the optimal face.
 """
 
 from __future__ import annotations
@@ -52,8 +52,6 @@ class Relaxation(ABC):
         Finds violations before any oracle is asked; None, or an answer of None, asks the oracles.
     recession
         Finds a direction of unboundedness: proven, a candidate where the proof fails, or None.
-    first_bound
-        Proves a lower bound before the first iteration, for relaxations that may take long.
     fallback
         Makes the relaxation to continue with. A relaxation that has one makes a single proposal.
     """
@@ -63,7 +61,6 @@ class Relaxation(ABC):
     strategies: tuple[Strategy, ...] = ()
     sampling: Callable[[State, Proposal], list[Separation] | None] | None = None
     recession: Callable[[Clock], Ray | Array | None] | None = None
-    first_bound: Callable[[State], None] | None = None
     fallback: Callable[[], Relaxation] | None = None
     start: Proposal | None = None  # the point before the first iteration
     proof: tuple[Support, ...] = ()  # the atoms of an earlier proof

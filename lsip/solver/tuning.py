@@ -168,65 +168,6 @@ class NewtonTuning(Configuration):
 
 
 @dataclass(frozen=True)
-class LevelTuning(Configuration):
-    """How level steps are made.
-
-    Parameters
-    ----------
-    few, most
-        Up to so many variables the exchange does well without, and with more, least squares take too long: rules for
-        inventories with 235 and 901 coefficients took 0.4 and 3.7 s of processor time with level steps, and 2.1 s and
-        more than 40 without; models with 121 to 186 coefficients took 0.1 to 0.7 s without, and 0.7 to 2.4 with them.
-    most_time
-        The share of the time left that they may take.
-    squares
-        Projections that may be left to least squares, where guesses of their active rows do not settle. Models that
-        level steps suit need few (those inventories 16 and 6); others are left to the exchange.
-    steps, memory, longer
-        Steps at most, and those for which cuts are kept that have no multiplier any more: before there is a feasible
-        point, and afterwards, where the same cuts matter again.
-    share, guess
-        Where the level lies between the bounds, and the gap that is tried first, relative to terms of the objective.
-    margin, finer, finest
-        By which cuts are kept at first, in units of rows, the factor by which less is tried where no point is left, and
-        the least, below which rounding hides it.
-    spent, roomy
-        The share of the gap that may be spent on margins, and that on multipliers inside of the index sets; these say
-        that slacks there add up to at most so many times what they do at a feasible point.
-    pushes
-        Multiples of such multipliers that are tried, where rounding leaves too much beside them.
-    enough
-        The share of the gap to reach at which its proof is tried: multipliers inside of the index sets cost some.
-    touching
-        The share of the margin by which a cut may be broken before it is asked for.
-    worth
-        A lower bound is proven where it makes the gap so many times smaller, or closes it.
-    empty
-        The squared residual of least squares below which no point is left.
-    """
-
-    few: Natural = 200
-    most: Natural = 1500
-    most_time: Share = 0.5
-    squares: Natural = 24
-    steps: Natural = 400
-    memory: Natural = 3
-    longer: Natural = 10
-    share: Share = 0.7
-    guess: Share = 0.05
-    margin: Positive = 1e-4
-    finer: Share = 0.1
-    finest: Positive = 1e-12
-    spent: Share = 0.2
-    roomy: Factor = 10.0
-    pushes: tuple[Positive, ...] = (1.0, 100.0, 1e4)
-    enough: Share = 0.6
-    touching: Share = 0.01
-    worth: Factor = 8.0
-    empty: Positive = 1e-13
-
-
-@dataclass(frozen=True)
 class IntegerTuning(Configuration):
     """How problems with integer variables are solved.
 
@@ -358,8 +299,8 @@ class Tuning(Configuration):
         LP solvers cannot see.
     master, conditioning, sampling
         Of their finite program: its rows, its coordinates, and sampled rows that look for violations before proofs do.
-    newton, level
-        Newton steps on the active index points, and level steps where there are many variables.
+    newton
+        Newton steps on the active index points.
     remez
         References of best approximations in one dimension.
     decomposition
@@ -393,7 +334,6 @@ class Tuning(Configuration):
     conditioning: ConditioningTuning = field(default=ConditioningTuning())
     sampling: SamplingTuning = field(default=SamplingTuning())
     newton: NewtonTuning = field(default=NewtonTuning())
-    level: LevelTuning = field(default=LevelTuning())
     remez: RemezTuning = field(default=RemezTuning())
     decomposition: DecompositionTuning = field(default=DecompositionTuning())
     integers: IntegerTuning = field(default=IntegerTuning())
