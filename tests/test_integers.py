@@ -407,7 +407,7 @@ REFUSED = {
         lambda: lsip.decompose(polynomial()[0], lambda d: lsip.Extreme(d, 0.0)),
         "decompose takes no integer variables",
     ),
-    "tuning": (lambda: IntegerTuning(tree_share=-1), "tree_share"),
+    "tuning": (lambda: IntegerTuning(gap_share=-1), "gap_share"),
 }
 
 

@@ -18,7 +18,7 @@ class BoundsByIteration:
     """After so many iterations, twice as many, and so on: what is proven when must not depend on the clock."""
 
     def __init__(self, tuning: Tuning) -> None:
-        self.due = {first_lower: tuning.first_lower, slater_combination: tuning.first_upper}
+        self.due = {first_lower: tuning.first_bounds, slater_combination: tuning.tries * tuning.first_bounds}
 
     def prove(self, search: Search) -> None:
         """Prove what can be, if it is time."""

@@ -169,8 +169,8 @@ class CutLoop(Search):
 
     def _frozen(self) -> bool:
         """Whether cuts no longer move the relaxation: they differ by less than its accuracy."""
-        last, units = self.state.history[-self.options.tuning.frozen :], self.relaxation.units
-        if len(last) < self.options.tuning.frozen:
+        last, units = self.state.history[-self.options.tuning.patience :], self.relaxation.units
+        if len(last) < self.options.tuning.patience:
             return False
         x = self.state.x / units
         moves = [np.abs(reduced_point(self.program, h.x) / units - x).max(initial=0.0) for h in last]

@@ -138,7 +138,7 @@ def begin(relaxation: Relaxation) -> State:
     """What is known before the first iteration."""
     program, tol, atol = relaxation.program, relaxation.options.tol, relaxation.scaling.objective * relaxation.atol
     x = np.clip(np.zeros(program.n), program.lower, program.upper)
-    margin = relaxation.tuning.margins.first * tol * relaxation.held.scale
+    margin = relaxation.tuning.share * tol * relaxation.held.scale
     none = Bounds((np.inf,) * len(program.families))
     return State(tol, atol, margin, relaxation.start or Proposal(x), none)
 
@@ -226,7 +226,7 @@ def rounding_error(program: Program, point: Proposal, separations: list[Separati
 
 def lagrangian_bound(relaxation: Relaxation, proposal: Proposal, centre: Array, allowed: float) -> Lower:
     """What multipliers prove with the help of all cuts; the atoms of an earlier proof are few, and tried first."""
-    program, share = relaxation.program, relaxation.tuning.proof_share * allowed
+    program, share = relaxation.program, relaxation.tuning.share * allowed
     units, known = np.abs(centre) + relaxation.units, relaxation.proof
     if known:
         found = prove_lower(program, proposal.support, proposal.rows, centre, units, share, known)

@@ -25,5 +25,5 @@ def strategies(
     found: list[Strategy] = [AveragedIterate()] if all(is_instant(oracle) for oracle in oracles) else []
     found.append(flat)
     if options.polish:
-        found.append(Newton(held, options.tuning.newton))
+        found.append(Newton(held, options.tuning))
     return tuple(found)

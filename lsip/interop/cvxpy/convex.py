@@ -20,6 +20,7 @@ from ...proof.ray import Ray, prove_ray
 from ...reductions.equilibration import Scaling
 from ...solution.messages import PROBABLY_INFEASIBLE, PROBABLY_UNBOUNDED
 from ...solver.clock import Clock
+from ...solver.linear import BITS
 from ...solver.options import Options
 from ...solver.relaxation import Relaxation, replace_proposal, separate, violation_bounds
 from ...solver.state import End, Proposal, State
@@ -70,7 +71,7 @@ class ConvexOptions(Options):
 
     tol: float = 1e-6
     max_iterations: int = 200
-    tuning: Tuning = field(default=Tuning(patience=6, frozen=5, regional=2, stretches=6, proof_share=0.5), repr=False)
+    tuning: Tuning = field(default=Tuning(patience=6, tries=2, share=0.5), repr=False)
 
 
 class ConvexRelaxation(Relaxation):
@@ -99,7 +100,7 @@ class ConvexRelaxation(Relaxation):
         """Solve the relaxation; where it has no solution, give it a box, lower the margin, or prove infeasibility."""
         if state.closing:
             return self._completed(state)
-        for _ in range(self.tuning.margins.most_tried):
+        for _ in range(BITS):
             found = self._solve(state.margin)
             if found.status == "optimal":
                 state.terms = self._terms(found)
@@ -107,7 +108,7 @@ class ConvexRelaxation(Relaxation):
                     state.accept(self._proposal(found))
                     return state.proposal
             elif found.status == "unbounded" and self.reach is None:
-                self.reach = self.tuning.box.reach
+                self.reach = self.tuning.reach
             elif found.status == "infeasible":
                 end = self._explain_infeasible(state)
                 if end is not None:
@@ -147,9 +148,9 @@ class ConvexRelaxation(Relaxation):
         budget, again = state.allowed(found.value) * 0.5**state.patience, False
         if state.slater:
             wanted = self.tuning.margin_share * budget / max(float(found.cuts.sum()), 1e-300)
-            margins, scale = self.tuning.margins, self.held.scale
-            wanted = float(np.clip(wanted, TUNING.least_margin * scale, margins.largest * scale))
-            again = not margins.calm[0] < state.margin / wanted < margins.calm[1]
+            tuning, scale = self.tuning, self.held.scale
+            wanted = float(np.clip(wanted, TUNING.least_margin * scale, tuning.largest_margin * scale))
+            again = not tuning.touching < state.margin / wanted < 1 + tuning.touching
             state.margin = wanted if again else state.margin
         if self.master is None:
             again = (self.reach is None and self.interior.rescale(found.z)) or again
@@ -184,7 +185,7 @@ class ConvexRelaxation(Relaxation):
         return None
 
     def zoom(self, state: State, *, out: bool) -> bool:
-        if not out or self.reach is None or self.stretches >= self.tuning.stretches:
+        if not out or self.reach is None or self.stretches >= self.tuning.patience:
             return False
         self.stretches += 1
         self.reach *= 10
