@@ -92,7 +92,7 @@ class LinearRelaxation(Relaxation):
         if wanted < ROUNDING:  # halved with every feasible point whose gap stays open, if there is no end
             wanted = max(wanted, ROUNDING * (0.5**state.patience if self._unrounded else 1.0))
         wanted = min(wanted, tuning.largest_margin * self.held.scale)
-        if tuning.touching < state.margin / wanted < 1 + tuning.touching:
+        if tuning.touching < state.margin / wanted < 1 + tuning.share:
             return
         state.margin = wanted
         try:

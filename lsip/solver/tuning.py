@@ -75,8 +75,8 @@ class Tuning(Configuration):
         Without a time limit: iterations after which a lower bound is first proven, to be shown and for the case of an
         interrupt; again after twice as many, and so on. Upper bounds begin after `tries` times as many.
     touching
-        The share of the margin: index points at which less of it is left are cut off, too; and by how much a margin may
-        differ from the one wanted.
+        The share of the margin: index points at which less of it is left are cut off, too. A margin that is at least
+        this share of the one wanted, and more by `share` at most, is left alone.
     largest_margin
         The largest margin, relative to the size of right-hand sides; less of a margin than this share is no room.
     visible
