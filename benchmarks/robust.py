@@ -24,15 +24,6 @@ CASES = rules.CASES | decisions.CASES
 TOL = 1e-6
 REPEATS = 3
 LIMIT = 300.0  # seconds
-EXCHANGED = (  # rules of 235 to 2,230 coefficients
-    "inventory_12",
-    "inventory_24",
-    "inventory_24_pareto",
-    "lot_sizing_10",
-    "supply_chain_10",
-    "vehicles_sample_box",
-)
-EXCHANGE, PLAIN = 60.0, 10.0  # seconds of the processor
 
 
 def _ours(case: Case) -> Any:
@@ -91,35 +82,6 @@ def measured(name: str, case: Case, repeats: int) -> dict[str, Any]:
     return row
 
 
-def exchanged(name: str) -> dict[str, Any]:
-    """One row: the bounds of an exchange, which knows nothing of counterparts, with what holds rules and without.
-
-    It is stopped after the first iteration that ends later than so many seconds of the processor.
-    """
-    import lsip
-
-    row: dict[str, Any] = {"case": name, "limit": EXCHANGE, "plain_limit": PLAIN}
-    for way, few, limit in (("level", lsip.solver.LevelTuning().few, EXCHANGE), ("plain", 10**9, PLAIN)):
-        forget()
-        problem, began = CASES[name].ours(), time.process_time()
-        method = lsip.Exchange(
-            tuning=lsip.Tuning(level=lsip.solver.LevelTuning(few=few)),
-            tol=TOL,
-            callback=lambda _, began=began, limit=limit: time.process_time() - began > limit,
-        )
-        solution = problem.solve(method=method, verbose=False)
-        row[way] = {
-            "processor": time.process_time() - began,
-            "status": solution.status.name,
-            "certified": solution.certified,
-            "lower": solution.lower,
-            "upper": solution.upper,
-            "gap": solution.gap,
-        }
-        say(f"{name} by an exchange ({way}): {row[way]['processor']:.1f} s of the processor, {row[way]['status']}")
-    return row
-
-
 def lines() -> dict[str, int]:
     """How many lines our models have."""
     found = {}
@@ -146,12 +108,7 @@ def show(figures: Figures) -> str:
         "rsome_value": "RSOME's",
     }
     told = "\n".join(f"{key}: {value}" for key, value in figures["summary"].items())
-    found = "\n".join(
-        f"{row['case']} by an exchange: gap {row['level']['gap']:.2g} after {row['level']['processor']:.1f} s of the "
-        f"processor, {row['plain']['gap']:.2g} after {row['plain']['processor']:.1f} s without what holds rules"
-        for row in figures["exchange"]
-    )
-    return f"{table(figures['robust'], columns)}\n\n{found}\n\n{told}"
+    return f"{table(figures['robust'], columns)}\n\n{told}"
 
 
 @benchmark("robust", "robust models with decision rules, ours proven, against RSOME", show)
@@ -171,5 +128,4 @@ def run(options: Options) -> Figures:
         "within_twice": sum(row["processor"] <= 2 * row["rsome_processor"] for row in compared),
         "median_rsome_over_ours": median(row["rsome_is_slower"] for row in compared),
     }
-    many = [exchanged(name) for name in EXCHANGED if name in names]
-    return {"machine": machine(), "robust": rows, "exchange": many, "lines": lines(), "summary": summary}
+    return {"machine": machine(), "robust": rows, "lines": lines(), "summary": summary}

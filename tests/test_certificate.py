@@ -554,7 +554,7 @@ def test_the_same_seed_gives_the_same_solution(oracle: Any) -> None:
     def rows(solution: lsip.Solution) -> list[tuple[float, ...]]:
         return [(h.value, h.lower, h.upper, h.violation, h.bound, h.cuts, h.rows) for h in solution.history]
 
-    often = lsip.Exchange(tuning=Tuning(first_lower=1, first_upper=1))  # bounds on the way go by iterations
+    often = lsip.Exchange(tuning=Tuning(first_bounds=1, tries=1))  # bounds on the way go by iterations
 
     def solved(seed: int) -> lsip.Solution:
         return tangent_problem().solve(verbose=False, oracle=oracle, seed=seed, method=often)
@@ -569,7 +569,7 @@ def test_the_same_seed_gives_the_same_solution(oracle: Any) -> None:
 
 def test_bounds_are_proven_on_the_way_without_a_time_limit() -> None:
     """The gap closes where people see it, row by row; what is proven when depends on iterations, and on no clock."""
-    often = Tuning(first_lower=1, first_upper=2)
+    often = Tuning(first_bounds=1, tries=2)
 
     def rows(**options: Any) -> list[tuple[float, float, float]]:
         method = lsip.Exchange(tuning=often, polish=False, tol=1e-9, **options)

@@ -93,7 +93,7 @@ def test_rules_of_many_coefficients_are_proven(count: int) -> None:
     assert found.certificate.confined
     assert len(found.history) == 1
     found.verify()
-    other = problem.solve(method=Exchange(tol=1e-6), verbose=False, warm_start=None)
+    other = problem.solve(method=Exchange(oracle="support", tol=1e-6), verbose=False, warm_start=None)
     assert other.certified
     assert found.value == pytest.approx(other.value, rel=2e-6)
     demand = problem.constraints[0].indices[0].domain.sample(200)
@@ -204,7 +204,9 @@ def test_a_counterpart_is_chosen_for_many_coefficients() -> None:
     small, *_ = stores(2)
     assert small.compile().n < 30
     assert small.solve(tol=1e-6, verbose=False).cuts
-    assert len(problem.solve(method=Exchange(tol=1e-4), verbose=False, warm_start=None).history) > 1
+    named = Exchange(oracle="support", tol=1e-4)
+    assert len(problem.solve(method=named, verbose=False, warm_start=None).history) > 1
+    assert len(problem.solve(method=Exchange(tol=1e-4), verbose=False, warm_start=None).history) == 1
 
 
 def test_units_do_not_matter() -> None:

@@ -289,10 +289,11 @@ def test_a_time_limit_is_kept_with_valid_bounds():
 def test_a_callback_stops_and_steps_can_be_seen():
     problem, *_ = knapsack(12, 2, 150, 1)
     seen = []
-    stopped = problem.solve(method=lsip.Exchange(), verbose=False, callback=lambda i: seen.append(i) or len(seen) == 2)
+    method = lsip.Exchange(oracle="support")
+    stopped = problem.solve(method=method, verbose=False, callback=lambda i: seen.append(i) or len(seen) == 2)
     assert stopped.status is lsip.Status.INTERRUPTED
     assert len(stopped.history) == 2
-    steps = list(lsip.exchange(problem))
+    steps = list(lsip.exchange(problem, method))
     assert [s.iteration for s in steps] == list(range(1, len(steps) + 1))
     uppers = [s.upper for s in steps]
     assert uppers == sorted(uppers, reverse=True)
@@ -405,7 +406,7 @@ REFUSED = {
         lambda: lsip.decompose(polynomial()[0], lambda d: lsip.Extreme(d, 0.0)),
         "decompose takes no integer variables",
     ),
-    "tuning": (lambda: IntegerTuning(tree_share=-1), "tree_share"),
+    "tuning": (lambda: IntegerTuning(gap_share=-1), "gap_share"),
 }
 
 

@@ -58,7 +58,7 @@ MODELS = {"linear": linear, "integers": whole}
 @pytest.mark.parametrize("ending", ["mps", "lp"])
 @pytest.mark.parametrize("model", MODELS)
 def test_the_same_optimum_is_read_back(tmp_path, model, ending):
-    solution = MODELS[model]().solve(verbose=False, method=lsip.Exchange())
+    solution = MODELS[model]().solve(verbose=False, method=lsip.Exchange(oracle="branch-and-bound"))
     path = tmp_path / f"model.{ending}"
     solution.write(path)
     assert optimum(path) == pytest.approx(solution.value, rel=1e-7)
@@ -84,7 +84,7 @@ def test_every_number_and_name_is_there(tmp_path, ending):
 
 def test_integers_are_marked(tmp_path):
     for ending in ("mps", "lp"):
-        whole().solve(verbose=False, method=lsip.Exchange()).write(tmp_path / f"m.{ending}")
+        whole().solve(verbose=False, method=lsip.Exchange(oracle="branch-and-bound")).write(tmp_path / f"m.{ending}")
         lp = read(tmp_path / f"m.{ending}").getLp()
         assert sum(kind == highspy.HighsVarType.kInteger for kind in lp.integrality_) == 9
         assert {"take(0,0)", "take(1,3)", "_end"} <= set(lp.col_names_)
@@ -93,7 +93,7 @@ def test_integers_are_marked(tmp_path):
 
 def test_a_counterpart_over_whole_values_holds_no_relaxation(tmp_path):
     solution = whole().solve(verbose=False)
-    with pytest.raises(lsip.ModelError, match=r"no rows at index points .* solve\(method=lsip\.Exchange\(\)\)"):
+    with pytest.raises(lsip.ModelError, match=r"no rows at index points .* solve\(oracle='support'\)"):
         solution.write(tmp_path / "m.lp")
     assert not list(tmp_path.iterdir())
 

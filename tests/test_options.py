@@ -104,16 +104,15 @@ def test_settings_of_oracles_are_checked_when_they_are_made(make: Any, expected:
     ("make", "expected"),
     [
         (lambda: lsip.Tuning(patience=2.5), "`patience` must be a whole number"),  # type: ignore[arg-type]
-        (lambda: solver.LevelTuning(worth=1), "`worth` is a factor above 1; got 1"),
-        (lambda: lsip.Tuning(newton=6), r"`newton` is an lsip\.solver\.NewtonTuning; got 6"),  # type: ignore[arg-type]
-        (lambda: solver.NewtonTuning(steps=-1), "`steps` must be a whole number, at least 0; got -1"),
-        (lambda: RaysTuning(sized_points=0), "`sized_points` must be a whole number, at least 1; got 0"),
+        (lambda: lsip.Tuning(stretch=1), "`stretch` is a factor above 1; got 1"),
+        (lambda: lsip.Tuning(clock=6), r"`clock` is an lsip\.solver\.ClockTuning; got 6"),  # type: ignore[arg-type]
+        (lambda: lsip.Tuning(first_bounds=0), "`first_bounds` must be a whole number, at least 1; got 0"),
+        (lambda: RaysTuning(steps=-1), "`steps` must be a whole number, at least 0; got -1"),
         (lambda: RaysTuning(margins=(0.1, -1)), "`margins` is a number >= 0; got -1"),
-        (lambda: solver.MarginTuning(calm=(0.3,)), "`calm` is a tuple of 2 numbers"),  # type: ignore[arg-type]
         (lambda: solver.SamplingTuning(points={1: 8}), "`points` is a tuple of numbers"),  # type: ignore[arg-type]
         (lambda: solver.SamplingTuning(most_points=(400, 0.5)), "`most_points` must be a whole"),  # type: ignore[arg-type]
         (lambda: solver.ClockTuning(least="a"), "`least` is a number of seconds; got 'a'"),  # type: ignore[arg-type]
-        (lambda: solver.BoxTuning(near_edge=np.nan), "`near_edge` is a share between 0 and 1"),
+        (lambda: lsip.Tuning(share=np.nan), "`share` is a share between 0 and 1"),
     ],
 )
 def test_a_tuning_that_means_nothing_is_refused(make: Any, expected: str) -> None:
@@ -122,7 +121,7 @@ def test_a_tuning_that_means_nothing_is_refused(make: Any, expected: str) -> Non
 
 
 def test_a_tuning_is_a_value() -> None:
-    tuning = lsip.Tuning(newton=solver.NewtonTuning(steps=4), sampling=solver.SamplingTuning(most_peaks=8))
+    tuning = lsip.Tuning(tries=5, sampling=solver.SamplingTuning(least_points=48))
     assert tuning == pickle.loads(pickle.dumps(tuning)) != lsip.Tuning()
     assert eval(repr(tuning), {"Tuning": lsip.Tuning, **vars(solver)}) == tuning
     assert PROBLEM.solve(verbose=False, tuning=tuning).certified

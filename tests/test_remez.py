@@ -13,6 +13,8 @@ from lsip import Exchange, Index, Interval, Problem, Status, Variable, forall, m
 
 from .test_waves import lowpass
 
+EXCHANGE = Exchange(oracle="branch-and-bound")
+
 
 def fit(n: int, f: Callable[[Any], Any], basis: Callable[[Index], Any], lower: float = -1, upper: float = 1) -> Problem:
     x, e, t = Variable(n, name="x"), Variable(name="e"), Index("t", Interval(lower, upper))
@@ -49,7 +51,7 @@ def weighted() -> Problem:
 @pytest.mark.parametrize("name", FITS)
 def test_one_step_ends_the_solve(name: str) -> None:
     """With the answer of the exchange that solves linear programs, and a proof that can be checked."""
-    found, other = FITS[name]().solve(verbose=False), FITS[name]().solve(method=Exchange(), verbose=False)
+    found, other = FITS[name]().solve(verbose=False), FITS[name]().solve(method=EXCHANGE, verbose=False)
     assert found.status is Status.OPTIMAL
     assert found.certified
     assert len(found.history) == 1 < len(other.history)
@@ -87,7 +89,7 @@ def test_what_is_no_such_problem_is_left_to_the_exchange() -> None:
     models.append([forall(t, [free <= e, -e <= free])])
     for rows in models:
         found, other = (
-            Problem(minimize(e), rows).solve(**options, verbose=False) for options in ({}, {"method": Exchange()})
+            Problem(minimize(e), rows).solve(**options, verbose=False) for options in ({}, {"method": EXCHANGE})
         )
         assert found.certified
         assert abs(found.value - other.value) <= 1e-7 * abs(other.value)

@@ -289,4 +289,13 @@ CASES: dict[str, Case] = {
     "control_affine": Case(lambda: control(True), lambda: control_rsome(True)),
 }
 QUICK = ("portfolio", "newsvendor_affine", "inventory_6", "lot_sizing_5", "vehicles", "warehouse_static")
+MANY = (  # coefficients, 235 to 2,230: cuts alone take minutes
+    "inventory_12",
+    "inventory_24",
+    "inventory_24_pareto",
+    "lot_sizing_10",
+    "supply_chain_10",
+    "vehicles_sample_box",
+    "vehicles_sample_ball",
+)
 SLOW = ("inventory_60", "lot_sizing_20", "lot_sizing_30", "supply_chain_20")  # measured once

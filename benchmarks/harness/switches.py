@@ -119,11 +119,10 @@ MECHANISMS: dict[str, Mechanism] = {
     "own bases": off("proof.balance:_own", gives(())),
     "whitened blocks": off("proof.balance:_whitened", gives_argument(0)),
     "levelled multipliers": off("proof.balance:_levelled", gives_argument(2)),
-    "reductions of weights": off("proof.balance:TUNING", with_numbers(reductions=()), "proof.balance:_direction"),
     "longer steps": off("proof.balance:TUNING", with_numbers(steps=(1e-12,)), "proof.balance:_direction"),
     "payments at bounds": off("proof.balance:_paid", gives_argument(4)),
     "second choice of bases": off("proof.balance:_strong", stops_after(1), "proof.balance:_share"),
-    "rounds of columns": off("proof.balance:TUNING", with_numbers(near_ends=(1e-6,), rounds=1), "proof.balance:_tried"),
+    "rounds of columns": off("proof.balance:NEAR_ENDS", lambda _: (1e-6,), "proof.balance:_tried"),
     "merged atoms": off("proof.merging:merged"),
     "implied bounds": off("proof.rows:Rows.implied", _bounds_alone, "proof.implied_bounds:UpperSides.tightened"),
     "implied columns": off("proof.dual:_implied", gives(np.zeros(0, dtype=np.intp))),
@@ -146,7 +145,6 @@ MECHANISMS: dict[str, Mechanism] = {
     "centres of faces": off(
         "solver.face_centre:OptimalFaceCentre.__call__", entered="masters.highs:HighsProgram.centre"
     ),
-    "level steps": off("solver.level:Level.__call__"),
     "sampled rows": off("solver.linear:LinearRelaxation._sample", entered="solver.sampling:SampledRows.separate"),
     "slack cuts": off("solver.linear_master:LinearMaster.drop_slack"),
     "other ways of HiGHS": off("masters.highs:_OTHERS", lambda _: (), "masters.highs:run"),

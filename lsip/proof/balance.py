@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain, cycle, islice
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from ..expressions.interval import EPS, Interval
 from ..masters.base import Matrix, is_sparse
 from ..model.program import Program
 from .certificate import Array, Ints, Support
+from .dual import TUNING as WEIGHING
 from .dual import Dual, Weighed, charges, loose_columns, weigh
 from .linear_algebra import ROUNDING, exact_sums, triangular
 from .linear_program import linear_program
@@ -42,35 +43,18 @@ class BalanceTuning:
     ----------
     least_pivot
         The share of the largest pivot below which a row of a basis is not relied on.
-    singular
-        The share of the largest below which a block counts as singular, and is left as it is. Least squares pass over
-        such directions; sparse ones are made regular by as much.
-    slope
-        What is left over in a column, relative to its terms, beyond which it is a reduced cost and no rounding.
-    light
-        The share of the heaviest row below which a row is no basis for corrections.
     steps
-        Steps along a direction, relative to all weights, the shortest first. Some 1e-13 is enough to keep corrections
-        of 1e-16 from making a multiplier negative; longer ones cost more of the bound.
-    reductions
-        Shares of all weights that are given up in turn, where that gives reduced costs their sign.
-    near_ends
-        How near to a bound counts as being there, relative to the largest variable; tried in turn.
-    rounds
-        Rounds in which columns join those that have to balance, because corrections in others left something over.
+        Steps along a direction, relative to all weights, the shortest first; and shares of all weights that are given
+        up in turn, where that gives reduced costs their sign. Some 1e-13 is enough to keep corrections of 1e-16 from
+        making a multiplier negative; longer ones cost more of the bound.
     """
 
     least_pivot: float = 1e-4
-    singular: float = 1e-14
-    slope: float = 1e-6
-    light: float = 1e-9
     steps: tuple[float, ...] = (1e-14, 1e-13, 1e-12, 3e-12, 1e-11, 1e-10, 1e-9, 1e-8)
-    reductions: tuple[float, ...] = tuple(2.0**-k for k in range(42, 25, -1))
-    near_ends: tuple[float, ...] = (1e-12, 1e-6)
-    rounds: int = 3
 
 
 TUNING = BalanceTuning()
+NEAR_ENDS = ROUNDING, WEIGHING.slope  # how near to a bound counts as being there, tried in turn
 
 
 def balanced(
@@ -162,7 +146,7 @@ def _exactly(
     program: Program, c: Array, dual: Dual, rows: Rows, centre: Array, loose: Mask, wide: _Wide
 ) -> tuple[Dual, Weighed] | None:
     """The best of the first few proposals, with multipliers in rational numbers, where rows are known so."""
-    ends = _at_end(program, centre, TUNING.near_ends[0])
+    ends = _at_end(program, centre, NEAR_ENDS[0])
     first = islice(_proposals(program, c, dual, rows, centre, loose, ends, wide), 2)  # proposals
     proposals = chain(first, _heaviest(dual, rows, np.flatnonzero(loose & ~ends)))
     weighed = [(each, weigh(c, its_rows, each, centre)) for each, its_rows in proposals]
@@ -186,7 +170,7 @@ def _tried(
     """All proposals whose multipliers exist, and what they prove."""
     if rows.cones is not None:
         dual = _levelled(c, rows, dual, np.flatnonzero(~np.isfinite(found.charge)))
-    for near in TUNING.near_ends * TUNING.rounds:
+    for near in cycle(NEAR_ENDS):  # until no columns join any more
         before, ends, again = loose.copy(), _at_end(program, centre, near), True
         while again:
             again = False
@@ -205,7 +189,7 @@ def _tried(
                 again = bool(more.any() and enough and not is_sparse(rows.mid))
                 if again:
                     break
-        if (loose == before).all() and near == TUNING.near_ends[-1]:
+        if (loose == before).all() and near == NEAR_ENDS[-1]:
             break
 
 
@@ -244,8 +228,8 @@ def _paid(rows: Rows, c: Array, dual: Dual, found: Weighed, centre: Array) -> Ar
     """
     terms = np.abs(c) + abs(rows.mid).T @ np.abs(dual.weights)
     lower, upper = rows.bounds
-    up_there = (found.reduced.hi < -TUNING.slope * terms) & np.isfinite(upper)
-    down_there = (found.reduced.lo > TUNING.slope * terms) & np.isfinite(lower)
+    up_there = (found.reduced.hi < -WEIGHING.slope * terms) & np.isfinite(upper)
+    down_there = (found.reduced.lo > WEIGHING.slope * terms) & np.isfinite(lower)
     return np.where(up_there, upper, np.where(down_there, lower, centre))
 
 
@@ -279,7 +263,7 @@ def _least_norm(matrix: Matrix, room: Array, target: Array) -> Array | None:
         if not (np.isfinite(moving).all() and np.isfinite(target).all()):
             return None
         try:
-            step: Array = np.linalg.lstsq(moving, target, rcond=TUNING.singular)[0]
+            step: Array = np.linalg.lstsq(moving, target, rcond=ROUNDING)[0]
         except np.linalg.LinAlgError:
             return None
         return step if np.isfinite(step).all() else None
@@ -288,7 +272,7 @@ def _least_norm(matrix: Matrix, room: Array, target: Array) -> Array | None:
     scale = np.where(scale > 0, scale, 1.0)
     moving = sparse.diags_array(1 / scale) @ moving
     m, k = moving.shape
-    system = sparse.block_array([[sparse.eye_array(k), moving.T], [moving, -TUNING.singular * sparse.eye_array(m)]])
+    system = sparse.block_array([[sparse.eye_array(k), moving.T], [moving, -ROUNDING * sparse.eye_array(m)]])
     afford_factors(system)
     try:
         found = splu(sparse.csc_matrix(system)).solve(np.concatenate([np.zeros(k), target / scale]))[:k]
@@ -353,7 +337,7 @@ def _wider(
         direction = _direction(every, wide.weights, basis, balance, pushes, held, centre)
         moved = [wide.weights + step * total * direction for step in TUNING.steps] if direction is not None else []
         if len(signed) and (c[signed] * pushes[1] > 0).all():  # without multipliers, the objective pays for itself
-            moved += [(1 - share) * wide.weights for share in TUNING.reductions]
+            moved += [(1 - share) * wide.weights for share in TUNING.steps]
         for weights in moved:
             dual = wide.reweighted(every.sided(weights))
             yield _trimmed(replace(dual, balanced=balance, basis=basis), every, basis)
@@ -417,11 +401,11 @@ def _strong(rows: Rows, room: Array, columns: Ints) -> Iterator[tuple[Mask, Arra
     """
     always = rows.equal | (rows.conic & (room > 0))
     largest = float(room.max(initial=0.0))
-    yield (room > TUNING.light * largest) | always, np.where(rows.equal, largest, room)
+    yield (room > WEIGHING.likely * largest) | always, np.where(rows.equal, largest, room)
     size = abs(rows.mid[:, columns])
     room = _filled(size, room, rows.equal)
     share = _share(size, room)
-    yield (share > TUNING.light) | always, room * room / np.where(share > 0, share, 1.0)
+    yield (share > WEIGHING.likely) | always, room * room / np.where(share > 0, share, 1.0)
 
 
 def _share(size: Matrix, room: Array) -> Array:
@@ -515,7 +499,7 @@ def _regular(block: sparse.csr_matrix) -> bool:
     except RuntimeError:
         return False
     pivots = np.abs(factors.U.diagonal())
-    return bool(pivots.min() > TUNING.singular * pivots.max())
+    return bool(pivots.min() > ROUNDING * pivots.max())
 
 
 def _filled(size: Matrix, room: Array, equal: Mask) -> Array:
@@ -549,7 +533,7 @@ def _whitened(block: Array) -> Array:
         return block
     factor = linalg.qr(block, mode="r", check_finite=False)[0][: block.shape[1]]
     diagonal = np.abs(np.diag(factor))
-    if diagonal.min(initial=np.inf) <= TUNING.singular * diagonal.max(initial=0.0):
+    if diagonal.min(initial=np.inf) <= ROUNDING * diagonal.max(initial=0.0):
         return block
     return triangular(factor, block.T, transposed=True).T
 
@@ -566,7 +550,7 @@ def _pushes(program: Program, centre: Array, columns: Ints) -> tuple[Ints, Array
 def _vanishing(rows: Rows, c: Array, weights: Array) -> Mask:
     """Columns in which nothing but rounding is left over."""
     terms = np.abs(c) + rows.size.T @ np.abs(weights)
-    vanishing: Mask = np.abs(c + rows.mid.T @ weights) <= TUNING.slope * terms
+    vanishing: Mask = np.abs(c + rows.mid.T @ weights) <= WEIGHING.slope * terms
     return vanishing
 
 
@@ -621,7 +605,7 @@ def _direction(
 
 def _moves(rows: Rows, weights: Array, share: Array, basis: Ints) -> tuple[Array, Array]:
     """Between which changes a direction may choose for each row: those of the basis grow, others keep their sides."""
-    light = share <= TUNING.light * share.max(initial=0.0)
+    light = share <= WEIGHING.likely * share.max(initial=0.0)
     above, below = np.isfinite(rows.above.hi), np.isfinite(rows.below.lo)
     needed = np.zeros(len(rows), dtype=bool)
     needed[basis] = True

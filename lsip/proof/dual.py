@@ -37,14 +37,15 @@ class DualTuning:
     Parameters
     ----------
     likely
-        What floats leave of a combination, relative to the column, and of its shares beside the fractions that they are
-        taken for: with more, it is not looked at in rational numbers, which take long.
-    most_exact
-        Columns of which what is left over is computed in rational numbers, where intervals are too wide.
+        What floats take for zero before rational numbers decide, which take long: what is left of a combination or of a
+        row beside others, relative to its size, and the weight of a row beside the heaviest.
+    slope
+        What is left over in a column, relative to its terms, beyond which it is a reduced cost and no rounding; and how
+        near to a bound a variable counts as being there, relative to the largest.
     """
 
     likely: float = 1e-9
-    most_exact: int = 60
+    slope: float = 1e-6
 
 
 TUNING = DualTuning()
@@ -137,7 +138,7 @@ def _refined(rows: Rows, c: Array, dual: Dual) -> Interval | None:
     A correction is enclosed to so many digits, however small it is, so that each leaves less to the next. Together they
     are the exact solution, whatever was added up before the last.
     """
-    if len(dual.balanced) > TUNING.most_exact:
+    if len(dual.balanced) ** 3 > EFFORT.exact:
         return None
     weights = dual.weights
     used = np.union1d(np.flatnonzero(weights != 0), dual.basis)
@@ -175,7 +176,7 @@ def left_over(rows: Rows, c: Array, weights: Array, columns: Ints) -> Array | No
     It is none if there are too many columns for that.
     """
     used = np.flatnonzero(weights != 0)
-    table = rows.fractions(used) if len(columns) <= TUNING.most_exact else None
+    table = rows.fractions(used) if len(columns) ** 3 <= EFFORT.exact else None
     if table is None:
         return None
     exact = {i: Fraction(float(weights[i])) for i in used.tolist()}

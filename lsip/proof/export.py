@@ -73,7 +73,7 @@ def proof_data(program: Program, certificate: Certificate, status: Status, tol: 
     if certificate.confined:
         raise ModelError(
             "The proof confines the variables to a box first, which the format of proofs does not know: "
-            "solution.verify() checks it, and solve(method=lsip.Exchange()) may find a proof of the other kind."
+            "solution.verify() checks it, and solve(oracle='support') may find a proof of the other kind."
         )
     direction = certificate.direction if status is Status.UNBOUNDED else None
     return {

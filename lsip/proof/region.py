@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..expressions.interval import EPS
+from ..expressions.interval import EPS, NORMAL
 from ..model.program import Program
 from .certificate import Array, RegionAssumption
+from .dual import TUNING as WEIGHING
 from .dual import Dual, weigh
 from .linear_algebra import UNDERFLOW
 from .rows import Rows
@@ -26,15 +27,9 @@ class RegionTuning:
     ----------
     least_radius
         A bound that holds only nearer than this says nothing worth the name.
-    largest_radius
-        The most that is said; an infinite radius would say that the bound holds everywhere.
-    slope
-        What is left over in all, relative to its terms, beyond which it is a slope and not rounding.
     """
 
     least_radius: float = 10.0
-    largest_radius: float = 1e300
-    slope: float = 1e-3
 
 
 TUNING = RegionTuning()
@@ -55,13 +50,14 @@ def within(
     reach = np.where(wide, units, 0.0)
     left = np.maximum(np.abs(found.reduced.lo), np.abs(found.reduced.hi))
     terms = np.abs(c) + abs(rows.mid).T @ np.abs(dual.weights)
-    if float(left @ reach) > TUNING.slope * float(terms @ reach) + 1e-300:
+    if float(left @ reach) > WEIGHING.slope * float(terms @ reach) + 1e-300:
         return None
     fixed = float(found.charge[~wide].sum()) + float(left[wide] @ np.abs(centre)[wide])
     some = bool((left[wide] > 0).any())  # even where the products underflow
     slope = max(float(left @ reach) * (1 + (len(c) + 8) * EPS), UNDERFLOW) if some else 0.0
     if radius is None:
-        radius = min(max(allowed / slope, TUNING.least_radius), TUNING.largest_radius) if some else np.inf
+        # An infinite radius would say that the bound holds everywhere.
+        radius = min(max(allowed / slope, TUNING.least_radius), 1 / NORMAL) if some else np.inf
     lost = (fixed + (radius * slope if some else 0.0)) * (1 + 16 * EPS)
     return found.base - lost - 8 * EPS * abs(found.base), radius
 

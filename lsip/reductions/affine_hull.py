@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..expressions.interval import EPS
 from ..model.families import RowFamily
 from ..model.program import FixedMatrix, Program
+from ..proof.dual import TUNING as WEIGHING
 
 Array: TypeAlias = NDArray[np.float64]
 Row: TypeAlias = dict[int, Fraction]  # coefficients by columns, the right-hand side in column n: an equation
@@ -22,21 +24,15 @@ Row: TypeAlias = dict[int, Fraction]  # coefficients by columns, the right-hand 
 
 @dataclass(frozen=True)
 class HullTuning:
-    """What floats take for zero before rational numbers decide, and what is looked at.
+    """What is looked at.
 
     Parameters
     ----------
-    likely
-        What is left of a row beside equalities, relative to its size, if it may follow from them.
-    largest
-        Of the whole numbers of an equation that is added to a program: all up to that are doubles.
     most_coordinates
-        Of a box whose corners are looked at.
+        Of a box whose corners are looked at, and of an index set whose rows are divided.
     """
 
-    likely: float = 1e-9
-    largest: int = 2**53
-    most_coordinates: int = 3
+    most_coordinates: int = 4
 
 
 TUNING = HullTuning()
@@ -106,7 +102,7 @@ class AffineHull:
 
     def likely(self, rows: Array) -> NDArray[np.bool_]:
         """Which rows look as if they vanished for all x that matter."""
-        return self.left(rows) <= TUNING.likely
+        return self.left(rows) <= WEIGHING.likely
 
     @cached_property
     def _basis(self) -> Array:
@@ -115,7 +111,7 @@ class AffineHull:
             return self.table
         scale = np.abs(self.table).max(axis=1, keepdims=True)
         _, sizes, rows = np.linalg.svd(self.table / np.where(scale > 0, scale, 1.0), full_matrices=False)
-        return np.asarray(rows[sizes > TUNING.likely])
+        return np.asarray(rows[sizes > WEIGHING.likely])
 
     def reduced(self, row: Row) -> Row:
         """What is left of an equation beside those that hold anyway: nothing, if it follows from them."""
@@ -133,7 +129,7 @@ class AffineHull:
         new: list[Row] = []
         for row in rows:
             left, whole = _without(row, _solved_for(new, self._solved, self.n)), _whole(row)
-            if left and (not any(j < self.n for j in left) or max(map(abs, whole.values())) > TUNING.largest):
+            if left and (not any(j < self.n for j in left) or max(map(abs, whole.values())) > 2 / EPS):
                 return None
             new += [whole] if left else []
         table = np.zeros((len(new), self.n + 1))

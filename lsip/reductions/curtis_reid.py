@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from ..deadline import PACE, afford
+from ..deadline import EFFORT, PACE, afford
 from ..model.peaks import largest, points_of
 from ..model.program import STORAGE, Program
 from ..oracles.base import Ints
@@ -25,29 +25,18 @@ class ScalingTuning:
 
     Parameters
     ----------
-    accuracy, iterations
+    iterations
         Of the fit of factors in large models.
-    reweighted, settled
-        How often entries are weighed anew by how small they came out, at most, and the change of an exponent that ends
-        it.
-    most_table
-        Rows times columns up to which the fit is exact, by a table.
-    nothing
-        Right-hand sides smaller than bounds of variables by so many powers of two say nothing.
-    farthest
-        The largest exponent of a factor, so that nothing over- or underflows.
+    reweighted
+        How often entries are weighed anew by how small they came out, at most.
     """
 
-    accuracy: float = 1e-8
     iterations: int = 200
     reweighted: int = 20
-    settled: float = 0.1
-    most_table: int = 1_000_000
-    nothing: int = 60
-    farthest: int = 400
 
 
 TUNING = ScalingTuning()
+DOUBLES = np.finfo(np.float64)
 
 
 def fitted_units(program: Program) -> tuple[Array, Array, tuple[Array, ...], float] | None:
@@ -126,7 +115,7 @@ def _levels(told: Array, part: Ints, by_bounds: float | None, last: int) -> Arra
     level = np.full(int(last) + 1, usual)
     for p in np.unique(part) if last else ():  # parts that share no variable have nothing else in common
         level[p] = np.median(told[part == p])
-    return level if by_bounds is None else np.where(level < by_bounds - TUNING.nothing, by_bounds, level)
+    return level if by_bounds is None else np.where(level < by_bounds - DOUBLES.nmant, by_bounds, level)
 
 
 def _bound_level(program: Program, columns: Array) -> float | None:
@@ -148,8 +137,9 @@ def _parts(i: Ints, j: Ints, rows: int, columns: int) -> tuple[Ints, Ints]:
 
 
 def power_of_two(exponents: Array) -> Array:
-    """Powers of two next to these exponents."""
-    found: Array = 2.0 ** np.clip(np.round(exponents), -TUNING.farthest, TUNING.farthest)
+    """Powers of two next to these exponents, two of which can be multiplied with each other."""
+    farthest = (DOUBLES.maxexp - DOUBLES.nmant) // 2
+    found: Array = 2.0 ** np.clip(np.round(exponents), -farthest, farthest)
     return found
 
 
@@ -177,7 +167,7 @@ def _fitted(i: Ints, j: Ints, entry: Array, sides: Array, parts: tuple[Ints, Int
     rows, columns = len(sides), len(parts[1])
     told = np.flatnonzero((sides > 0) & np.isfinite(sides))
     level = np.log2(sides[told])
-    small = min(rows, columns) <= STORAGE.most_dense and rows * columns <= TUNING.most_table
+    small = min(rows, columns) <= STORAGE.most_dense and rows * columns <= EFFORT.entries
     fit = _eliminated if small else _iterated
     weights, r, c = np.ones(len(entry)), np.zeros(rows), np.zeros(columns)
     for _ in range(TUNING.reweighted):
@@ -185,7 +175,8 @@ def _fitted(i: Ints, j: Ints, entry: Array, sides: Array, parts: tuple[Ints, Int
         r, c = fit(Entries(i, j, entry, told, level, parts), weights, (r, c))
         left = entry + r[i] + c[j]
         weights = 1.0 / np.maximum(-left, 1.0)
-        if (weights == 1.0).all() or np.abs(r[i] + c[j] - before).max() < TUNING.settled:
+        # Powers of two are rounded by half an exponent.
+        if (weights == 1.0).all() or np.abs(r[i] + c[j] - before).max() < 0.5:
             break
     return r, c
 
@@ -202,7 +193,7 @@ def _iterated(e: Entries, weights: Array, near: Exponents) -> Exponents:
     values = np.concatenate([roots, roots, np.ones(len(told))])
     matrix = sparse.csr_matrix((values, (at, of)), (len(target), rows + columns))
     afford(TUNING.iterations * matrix.nnz / PACE.sparse, "units")  # two products each
-    accuracy, x0 = TUNING.accuracy, np.concatenate(near)
+    accuracy, x0 = np.sqrt(DOUBLES.eps), np.concatenate(near)
     found = lsqr(matrix, target, atol=accuracy, btol=accuracy, iter_lim=TUNING.iterations, x0=x0)[0]
     return found[:rows], found[rows:]
 

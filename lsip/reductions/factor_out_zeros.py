@@ -30,10 +30,12 @@ from ..expressions.polynomial_division import division
 from ..expressions.ring import Polynomial
 from ..legible import shortened
 from ..model.families import DeclaredFamily, formulas
-from ..model.program import Program
+from ..model.program import STORAGE, Program
 from ..model.solid import Flat
 from ..model.unbounded import power_text
 from ..proof.certificate import Certificate
+from ..proof.linear_algebra import ROUNDING
+from .affine_hull import TUNING as HULL
 from .affine_hull import AffineHull, Array, Implied
 from .implied_equations import is_box, squeezed
 from .reduction import Map
@@ -46,34 +48,24 @@ class DivisionTuning:
 
     Parameters
     ----------
-    most_columns, most_rows
-        Variables, and finite rows, beyond which nothing is looked at.
     most_entries
         Coefficients of all rows of a family.
-    most_coordinates
-        Of an index set.
-    tried
-        Points at which rows are looked at in floats before they are written out.
-    inside, nearly, most_dips, simplest
-        Points of an interval among which those are looked for where a row nearly vanishes; what is left there, relative
-        to the row elsewhere; how many such points there may be; the largest denominator of the number that is meant.
+    few
+        Points at which rows are looked at in floats before they are written out, and points of an interval at which a
+        row may nearly vanish.
+    inside, nearly, simplest
+        Points of an interval among which these are looked for; what is left of the row there, relative to the row
+        elsewhere; the largest denominator of the number that is meant.
     highest
         How often a row is divided by one factor at most.
-    rounded
-        What makes up for the rounding of a product of few numbers.
     """
 
-    most_columns: int = 300
-    most_rows: int = 300
     most_entries: int = 2000
-    most_coordinates: int = 4
-    tried: int = 3
+    few: int = 4
     inside: int = 64
     nearly: float = 0.05
-    most_dips: int = 4
     simplest: int = 1000
     highest: int = 12
-    rounded: float = 1 + 1e-12
 
 
 TUNING = DivisionTuning()
@@ -135,7 +127,7 @@ class FactorOutZeros:
 
     def accepts(self, program: Program) -> bool:
         """Whether the program is small enough, and was not looked at before."""
-        small = program.n <= TUNING.most_columns and program.A.shape[0] <= TUNING.most_rows
+        small = max(program.n, program.A.shape[0]) <= STORAGE.most_dense
         return small and not Quotients.of(program).factors
 
     def apply(self, program: Program) -> Program:
@@ -188,7 +180,7 @@ class Quotients(Map):
             if rows:
                 domain = self.given.families[f].domain
                 divisor = max(prod(factor.largest(domain) ** power for factor, power in row) for row in rows.values())
-                found[f] = max(found[f], found[f] * divisor * TUNING.rounded, 0.0)
+                found[f] = max(found[f], found[f] * divisor * (1 + TUNING.highest * ROUNDING), 0.0)
         return replace(certificate, violation=tuple(found))
 
 
@@ -250,7 +242,7 @@ def _factors(family: DeclaredFamily, hull: AffineHull) -> Iterator[Factor]:
     """What rows may be divided by: over boxes, and in one dimension, where no point is apart from others."""
     domain = family.domain
     ends = list(zip(domain.lower.tolist(), domain.upper.tolist(), strict=True))
-    if domain.dim > TUNING.most_coordinates or not domain.bounded or not (is_box(domain) or _of_intervals(domain)):
+    if domain.dim > HULL.most_coordinates or not domain.bounded or not (is_box(domain) or _of_intervals(domain)):
         return
     for i, (low, high) in enumerate(ends):
         if low < high:
@@ -284,7 +276,7 @@ def _inside(family: DeclaredFamily, hull: AffineHull) -> list[float]:
         share = (size / size.max(axis=0)).min(axis=1)
         dips = 1 + np.flatnonzero((share[1:-1] <= np.minimum(share[:-2], share[2:])) & (share[1:-1] < TUNING.nearly))
         found = set()
-        for k in dips.tolist() if len(dips) <= TUNING.most_dips else ():
+        for k in dips.tolist() if len(dips) <= TUNING.few else ():
             near = np.linspace(grid[k - 1], grid[k + 1], TUNING.inside + 1)
             t = near[(left(near) / size.max(axis=0)).min(axis=1).argmin()]
             found |= {float(Fraction(t / unit).limit_denominator(TUNING.simplest)) * unit for unit in (1.0, high - low)}
@@ -296,7 +288,7 @@ def _suspicious(family: DeclaredFamily, hull: AffineHull) -> dict[int, list[Fact
     factors = list(_factors(family, hull))
     if not factors:
         return {}
-    points = family.domain.spread(TUNING.tried if family.domain.dim > 1 else 1)
+    points = family.domain.spread(TUNING.few if family.domain.dim > 1 else 1)
     with np.errstate(all="ignore"):
         rows = sampled_rows(family, hull.n, np.concatenate([factor.at(points) for factor in factors]))
         likely = np.isfinite(rows).all(axis=-1) & hull.likely(np.nan_to_num(rows))

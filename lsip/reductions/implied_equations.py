@@ -18,6 +18,7 @@ from ..domains import Domain
 from ..expressions.ring import Polynomial
 from ..model.families import DeclaredFamily
 from ..model.program import Program
+from ..proof.dual import TUNING as WEIGHING
 from .affine_hull import TUNING, AffineHull, Array, Implied, Row
 from .row_polynomials import equations, row_polynomials, sampled_rows
 
@@ -54,7 +55,7 @@ def squeezed(program: Program, families: list[DeclaredFamily], hull: AffineHull)
         table = np.concatenate([*(rows.reshape(-1, hull.n + 1) for rows in sampled), _finite(program)])
         left = hull.projected(table)
         left = left / np.abs(left[:, :-1]).max(axis=1, keepdims=True)  # nan, where no variable is left
-        pairs = np.abs(left[: len(known), None] + left).max(axis=2) <= TUNING.likely
+        pairs = np.abs(left[: len(known), None] + left).max(axis=2) <= WEIGHING.likely
     for i, j in np.argwhere(pairs).tolist():
         first = known[i].exactly(hull.n)
         second = known[j].exactly(hull.n) if j < len(known) else _fractions(table[j])

@@ -24,22 +24,7 @@ from ..model.families import RowFamily
 from ..model.program import Program
 from ..oracles.base import Array, Ints
 from ..proof.certificate import Support
-
-
-@dataclass(frozen=True)
-class MeasureTuning:
-    """How multipliers are read.
-
-    Parameters
-    ----------
-    negligible
-        Those below this share of the largest are left out.
-    """
-
-    negligible: float = 1e-14
-
-
-TUNING = MeasureTuning()
+from ..proof.linear_algebra import ROUNDING
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +108,7 @@ class FiniteCounterpart(FiniteProgram):
 
     def inverse(self, multipliers: Array) -> tuple[tuple[Support, ...], Array]:
         """The dual measure of the given program, and the multipliers of its finite rows."""
-        least, support = TUNING.negligible * float(np.abs(multipliers).max(initial=0.0)), list[Support]()
+        least, support = ROUNDING * float(np.abs(multipliers).max(initial=0.0)), list[Support]()
         for block in self.blocks:
             domain = self.given.families[block.family].domain
             rows, points, weights = block.measure(multipliers, least)

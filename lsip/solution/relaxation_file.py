@@ -69,7 +69,7 @@ def write_relaxation(result: Result, path: str | Path) -> None:
     if program.integer.any() and program.families and not result.cuts:
         raise ModelError(
             "This answer comes from one branch and bound over the robust counterpart, which holds no rows at index "
-            "points that could be written; write that of solve(method=lsip.Exchange())."
+            "points that could be written; write that of solve(oracle='support')."
         )
     target = check_file(path, "model.mps")
     writers = {".mps": _mps, ".lp": _lp}

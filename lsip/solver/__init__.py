@@ -6,24 +6,11 @@ from .counterpart import Counterpart, CounterpartTuning
 from .decomposition import Decomposition, decompose
 from .method import Exchange, exchange, solve
 from .mixture import Atom, Extreme
-from .remez import RemezTuning
 from .sampling import SamplingTuning
-from .tuning import (
-    BoxTuning,
-    DecompositionTuning,
-    IntegerTuning,
-    LevelTuning,
-    MarginTuning,
-    MasterTuning,
-    NewtonTuning,
-    SmallerTuning,
-    Tuning,
-    ZoomTuning,
-)
+from .tuning import DecompositionTuning, IntegerTuning, Tuning
 
 __all__ = [
     "Atom",
-    "BoxTuning",
     "ClockTuning",
     "ConditioningTuning",
     "Counterpart",
@@ -33,15 +20,8 @@ __all__ = [
     "Exchange",
     "Extreme",
     "IntegerTuning",
-    "LevelTuning",
-    "MarginTuning",
-    "MasterTuning",
-    "NewtonTuning",
-    "RemezTuning",
     "SamplingTuning",
-    "SmallerTuning",
     "Tuning",
-    "ZoomTuning",
     "decompose",
     "exchange",
     "solve",

@@ -43,7 +43,7 @@ def alternation(given: Program, options: Options, exchange: Exchange) -> Relaxat
         return max(options.tol * abs(value), least)
 
     try:
-        found = levelled(program, level, allowed, options.tuning.remez)
+        found = levelled(program, level, allowed, options)
     except OutOfTime:
         found = None
     if found is None:
@@ -70,7 +70,7 @@ class Alternation(Relaxation):
         value = objective(self.program, x)
         state.accept(Proposal(x, value, self.support), 1.0)
         room = self.tuning.margin_share * state.allowed(value) / self.mass
-        state.margin = min(room, self.tuning.margins.largest * self.held.scale)
+        state.margin = min(room, self.tuning.largest_margin * self.held.scale)
         x[self.level] += found.excess + state.margin / found.least
         state.accept(Proposal(x, objective(self.program, x), self.support))
         return state.proposal

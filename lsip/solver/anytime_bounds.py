@@ -18,10 +18,7 @@ class BoundsByIteration:
     """After so many iterations, twice as many, and so on: what is proven when must not depend on the clock."""
 
     def __init__(self, tuning: Tuning) -> None:
-        self.due = {first_lower: tuning.first_lower, slater_combination: tuning.first_upper}
-
-    def begin(self, search: Search) -> None:
-        """Nothing is due before the first iteration."""
+        self.due = {first_lower: tuning.first_bounds, slater_combination: tuning.tries * tuning.first_bounds}
 
     def prove(self, search: Search) -> None:
         """Prove what can be, if it is time."""
@@ -62,12 +59,6 @@ class BoundsByTime:
         self.clock, self.share, self.growth, self.inner_share = clock, share, growth, inner_share
         self.due, self.inner_due = share * clock.limit, inner_after * clock.limit
         self.budget, self.most = share * clock.limit, most * clock.limit
-
-    def begin(self, search: Search) -> None:
-        """Prove a bound before the first iteration: time may be up before anything else is proven."""
-        if search.relaxation.first_bound is not None:
-            with self.clock.on("proof"), suppress(OutOfTime), within(self.share * self.clock.left()):
-                search.relaxation.first_bound(search.state)
 
     def prove(self, search: Search) -> None:
         """Prove what can be, if it is time."""

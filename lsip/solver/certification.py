@@ -117,7 +117,11 @@ def _wait(search: Search) -> End | None:
     state, tuning = search.state, search.options.tuning
     state.patience += 1
     state.margin *= 0.5
-    late = state.patience > tuning.soon and not search.relaxation.zoom(state, out=False) and state.accept_scaled_gap()
+    late = (
+        state.patience > tuning.tries // 2
+        and not search.relaxation.zoom(state, out=False)
+        and state.accept_scaled_gap()
+    )
     if late and (end := recheck(search)) is not None:
         return end
     if state.patience <= tuning.patience:
@@ -183,9 +187,9 @@ def closed_by(search: Search, lower: Lower) -> End | None:
     lower = lower.at(search.program, best.point)
     if not search.closed(best, lower):
         search.unclosed += 1
-        search.due = len(state.history) + max(search.unclosed - tuning.unclosed, 0) // 2
+        search.due = len(state.history) + max(search.unclosed - tuning.tries, 0) // 2
         return None
-    if np.isfinite(lower.radius) and search.regional < tuning.regional:
+    if np.isfinite(lower.radius) and search.regional < tuning.tries:
         search.regional += 1
         return None
     certificate = optimal(search.program, best, lower, state.x, state.violation)
@@ -217,7 +221,7 @@ def recheck(search: Search) -> End | None:
 def check_recession(search: Search) -> End | None:
     """The end, if a direction of unboundedness is proven; the relaxation touches the box for infinite bounds."""
     state, relaxation = search.state, search.relaxation
-    if relaxation.recession is None or search.unproven_rays >= search.options.tuning.unproven_rays:
+    if relaxation.recession is None or search.unproven_rays >= search.options.tuning.tries:
         return None  # the optimum may lie far out instead
     ray = relaxation.recession(search.clock)
     if isinstance(ray, np.ndarray):

@@ -22,25 +22,21 @@ class ClockTuning(Configuration):
 
     Parameters
     ----------
-    grace, grace_share
-        After an interrupt: seconds, or a share of those used if that is more. Whoever interrupts does not want to wait.
-    kept_share, most_kept
+    grace
+        After an interrupt: seconds, or `share` of those used if that is more. Whoever interrupts does not want to wait.
+        One look for a violation along a direction of unboundedness takes no longer either.
+    share, most_kept
         The share of a limit, and the seconds, that are kept for the last proofs at most.
-    least_kept_share
-        The share that is kept where they are known to be quick.
-    overrun_share, overrun
-        The share of a limit, and the seconds on top of it, by which the last proofs may overrun it.
+    overrun
+        The share of a limit by which the last proofs may overrun it, and that is kept where they are known to be quick.
     least
-        Seconds that a proof always gets, however little is left.
+        Seconds that a proof always gets, however little is left, and by which a limit may be overrun on top.
     """
 
     grace: Seconds = 0.5
-    grace_share: Share = 0.1
-    kept_share: Share = 0.15
+    share: Share = 0.1
     most_kept: Seconds = 2.0
-    least_kept_share: Share = 0.03
-    overrun_share: Share = 0.04
-    overrun: Seconds = 0.05
+    overrun: Share = 0.04
     least: Seconds = 0.05
 
 
@@ -64,8 +60,8 @@ class Clock:
         """Keep about so many seconds for the last proofs, which is what they took before."""
         if self.limit < np.inf:
             tuning = self.tuning
-            kept = max(2.0 * seconds, tuning.least_kept_share * self.limit)
-            self.deadline = self.started + self.limit - min(kept, tuning.kept_share * self.limit, tuning.most_kept)
+            kept = max(2.0 * seconds, tuning.overrun * self.limit)
+            self.deadline = self.started + self.limit - min(kept, tuning.share * self.limit, tuning.most_kept)
         else:
             self.deadline = np.inf
 
@@ -111,9 +107,9 @@ class Clock:
     def allow_last_proofs(self, interrupted: bool = True) -> None:
         """Set the deadline anew: whoever interrupts a solve does not want to wait, a limit is kept but for a little."""
         now, tuning = time.perf_counter(), self.tuning
-        end = now + max(tuning.grace, tuning.grace_share * self.used()) if interrupted else np.inf
+        end = now + max(tuning.grace, tuning.share * self.used()) if interrupted else np.inf
         if self.limit < np.inf:
-            end = min(end, self.started + (1 + tuning.overrun_share) * self.limit + tuning.overrun)
+            end = min(end, self.started + (1 + tuning.overrun) * self.limit + tuning.least)
         self.deadline = max(end, now + tuning.least)
 
 

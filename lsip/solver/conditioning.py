@@ -16,8 +16,9 @@ from scipy import sparse
 from ..masters.base import Matrix, is_sparse
 from ..model.program import STORAGE, Program
 from ..proof.certificate import Array
+from ..proof.dual import TUNING as WEIGHING
 from ..proof.linear_algebra import triangular
-from ..validation import Configuration, Count, Positive, Share
+from ..validation import Configuration, Positive, Share
 
 
 @dataclass(frozen=True)
@@ -26,20 +27,15 @@ class ConditioningTuning(Configuration):
 
     Parameters
     ----------
-    most_mixed
-        Free variables that are mixed at most; the factor is dense.
     harmless
         Columns no more dependent than this are not mixed: the least entry on the diagonal of the factor, relative to
         the largest.
-    floor
-        Directions that the sampled rows see with less than this relative size are not blown up further.
     farthest
-        How large x may become, in natural units, along a direction that no row sees.
+        How large x may become, in natural units, along a direction that no row sees. Sampled rows have entries about 1:
+        with a cut that has larger ones than this, which sees what they do not, coordinates are chosen anew.
     """
 
-    most_mixed: Count = 400
     harmless: Share = 1e-2
-    floor: Share = 1e-9
     farthest: Positive = 1e3
 
 
@@ -60,14 +56,15 @@ class Conditioning:
         """Choose coordinates from rows (N, n) seen at sampled index points, dense or sparse, and the finite ones."""
         free = np.flatnonzero(np.isinf(program.lower) & np.isinf(program.upper))
         filled = np.count_nonzero(rows) if isinstance(rows, np.ndarray) else rows.nnz
-        if filled < 0.3 * rows.shape[0] * max(rows.shape[1], 1) or not 1 < len(free) <= tuning.most_mixed:
+        if filled < 0.3 * rows.shape[0] * max(rows.shape[1], 1) or not 1 < len(free) <= STORAGE.most_dense:
             return Conditioning.none(program.n, tuning)
         parts = [
             part[:, free] if isinstance(part, np.ndarray) else part[:, free].toarray() for part in (rows, program.A)
         ]
         block = np.vstack(parts)
         block = block[(block**2).sum(axis=1) > 1e-200] / np.sqrt(max(len(block), 1))
-        block = np.vstack([block, tuning.floor * np.eye(len(free))])
+        # Directions that rows hardly see are not blown up further.
+        block = np.vstack([block, WEIGHING.likely * np.eye(len(free))])
         factor: Array = np.asarray(np.linalg.qr(block, mode="r"))
         diagonal = np.abs(np.diag(factor))
         if diagonal.min() > tuning.harmless * diagonal.max():
@@ -115,7 +112,7 @@ class Conditioning:
         reach = np.full(len(self.scale), most)
         if self.factor is not None:
             diagonal = np.abs(np.diag(self.factor) / self.scale[self.mixed])
-            unseen = diagonal <= 3 * self.tuning.floor * diagonal.max()
+            unseen = diagonal <= 3 * WEIGHING.likely * diagonal.max()
             reach[self.mixed] = np.where(unseen, np.minimum(most, self.tuning.farthest * diagonal), most)
         return reach
 

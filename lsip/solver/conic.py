@@ -23,6 +23,7 @@ from ..solution.messages import PROBABLY_INFEASIBLE, PROBABLY_UNBOUNDED
 from .clock import Clock
 from .conic_master import ConicAnswer, ConicCuts, ConicMaster
 from .conic_rays import find_ray
+from .linear import BITS
 from .options import Options
 from .relaxation import Relaxation
 from .state import End, Proposal, State
@@ -100,7 +101,7 @@ class ConicRelaxation(Relaxation):
         return otherwise is not None
 
     def _propose(self, state: State) -> Proposal | End:
-        for attempt in range(self.tuning.margins.most_tried):
+        for attempt in range(BITS):
             found = self._solve(state.margin)
             if found.status == "optimal":
                 state.terms = self._terms(found)
@@ -108,7 +109,7 @@ class ConicRelaxation(Relaxation):
                     state.accept(self._proposal(found))
                     return state.proposal
             elif found.status == "unbounded" and self.reach is None:
-                self.reach = self.tuning.box.reach
+                self.reach = self.tuning.reach
             elif found.status == "infeasible":
                 end = self._explain_infeasible(state)
                 if end is not None:
@@ -152,10 +153,10 @@ class ConicRelaxation(Relaxation):
         budget, again = state.allowed(found.value) * 0.5**state.patience, False
         if state.slater:
             wanted = self.tuning.margin_share * budget / max(float(found.cuts.sum()), 1e-300)
-            margins, scale = self.tuning.margins, self.held.scale
-            wanted = float(np.clip(wanted, TUNING.least_margin * scale, margins.largest * scale))
+            tuning, scale = self.tuning, self.held.scale
+            wanted = float(np.clip(wanted, TUNING.least_margin * scale, tuning.largest_margin * scale))
             wanted = wanted if first else min(wanted, state.margin)
-            again = not margins.calm[0] < state.margin / wanted < margins.calm[1]
+            again = not tuning.touching < state.margin / wanted < 1 + tuning.touching
             state.margin = wanted if again else state.margin
         return not (self._fit(found, budget, state.slater, first) or again)
 
@@ -196,7 +197,7 @@ class ConicRelaxation(Relaxation):
         return None
 
     def zoom(self, state: State, *, out: bool) -> bool:
-        if not out or self.reach is None or self.stretches >= self.tuning.stretches:
+        if not out or self.reach is None or self.stretches >= self.tuning.patience:
             return self._give_up()
         self.stretches += 1
         self.reach *= 10

@@ -13,13 +13,14 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
+from ..deadline import EFFORT
 from ..domains.lifted import Lifted, lifted
 from ..expressions.interval import TINY
 from ..masters.base import FiniteProgram
 from ..masters.checked import open_program
 from ..masters.clarabel import CLARABEL
 from ..masters.highs import HIGHS
-from ..model.program import Compilable, Program
+from ..model.program import STORAGE, Compilable, Program
 from ..model.status import Status
 from ..proof.certificate import Array, Ints, Support
 from ..proof.prove import Lower, infeasible, prove_confined
@@ -29,8 +30,10 @@ from ..solution.solution import Solution
 from .driver import Steps, drive
 from .integer import IntegerRun
 from .linear import LinearRelaxation
+from .linear_master import ACCURACY
 from .loop import CutLoop
 from .options import Options
+from .rays import TUNING as RAYS
 from .relaxation import Relaxation, counted, objective, separate
 from .state import End, Proposal, State
 from .warm_start import Tried
@@ -38,51 +41,18 @@ from .warm_start import Tried
 
 @dataclass(frozen=True)
 class CounterpartTuning:
-    """How a counterpart is solved and read.
+    """When a counterpart is chosen.
 
     Parameters
     ----------
-    least_margin
-        By which rows are kept at least, so that what the solver's accuracy leaves breaks none of them.
-    most_tried
-        Margins that are tried until no row is broken.
-    few
-        Up to so many variables, multipliers that do not confine them are balanced exactly instead.
-    first
-        The share of `tol` that margins and pushes are at first, before anything is known about what they cost.
-    share, calm
-        The share of the gap that they may cost, and that from which on a push is long enough.
-    many, most
-        From so many variables on, and up to so many rows and columns, a counterpart is chosen where nothing else is
-        asked for. Rules of 64, 166 and 316 coefficients for an inventory took an exchange 0.1, 1.2 and 10 s, and a
-        counterpart on a busier machine 0.2, 0.4 and 1.0 s; those of 32 for a newsvendor 0.17 and 0.06 s.
-    many_curved
-        The same for sets with second-order cones.
-    wide, wide_curved
-        In fewer dimensions, an exchange needs few points; from so many on, sets with cones are no exception: returns in
-        a ball of 50 dimensions took an exchange 4 s of processor time, and a counterpart 0.06.
-    corners
-        With more points an axis, finite sets are searched faster.
-    most_push
-        How far multipliers are pushed from zero at most.
-    digits
-        What is left out of weights and points of a contradiction, relative to the largest weight and the index set.
+    many
+        From so many variables on, a counterpart is chosen where nothing else is asked for. With fewer, an exchange is
+        as fast, and its multipliers balance exactly more often, which other programs can check. Rules of 64, 166 and
+        316 coefficients for an inventory took an exchange 0.1, 1.2 and 10 s, and a counterpart on a busier machine 0.2,
+        0.4 and 1.0 s; those of 32 for a newsvendor 0.17 and 0.06 s.
     """
 
-    least_margin: float = 1e-10
-    most_tried: int = 4
-    few: int = 400
-    first: float = 0.1
-    share: float = 0.5
-    calm: float = 0.05
     many: int = 30
-    most: int = 2_000_000
-    many_curved: int = 200
-    wide: int = 3
-    wide_curved: int = 10
-    corners: int = 4
-    most_push: float = 1e-3
-    digits: float = 1e-12
 
 
 TUNING = CounterpartTuning()
@@ -136,7 +106,7 @@ def expected_whole(program: Program, options: Options) -> bool:
     """Whether a branch and bound is given the whole counterpart: its rows are linear, and not too many."""
     if unasked(options) and unsuited(program) is None:
         parts = [(len(f.columns), part) for f in program.families for part in lifted(f.domain)]
-        return _size(parts) <= TUNING.most and not any(part.cones for _, part in parts)
+        return _size(parts) <= EFFORT.entries and not any(part.cones for _, part in parts)
     return False
 
 
@@ -155,11 +125,9 @@ def expected_faster(program: Program, options: Options) -> bool:
     if not unasked(options) or program.n < TUNING.many or unsuited(program) is not None:
         return False
     parts = [(len(f.columns), part) for f in program.families for part in lifted(f.domain)]
-    wide = any(len(part.origin) >= TUNING.wide for _, part in parts)
-    many = any(part.size > TUNING.corners * len(part.origin) for _, part in parts)
-    curved = [len(part.origin) for _, part in parts if part.cones]
-    suited = not curved or program.n >= TUNING.many_curved or max(curved) >= TUNING.wide_curved
-    return wide and not many and _size(parts) <= TUNING.most and suited
+    if any(part.corners for _, part in parts):  # few of many points are asked for
+        return False
+    return _size(parts) <= EFFORT.entries
 
 
 class CounterpartRelaxation(Relaxation):
@@ -177,13 +145,13 @@ class CounterpartRelaxation(Relaxation):
         self.fallback = lambda: LinearRelaxation(given, options, self.held.cuts)
 
     def propose(self, state: State) -> Proposal | End:
-        finite, n = self.finite, self.program.n
+        finite, n, tuning = self.finite, self.program.n, self.tuning
         live = open_program(CLARABEL if finite.cones else HIGHS, finite, state.tol)
         central = finite.central()
         toll, inner = (finite.A.T @ central)[:n], np.flatnonzero(central)
         robust, free = self._robust(), self.program.lower < self.program.upper
-        push, state.margin = state.tol / len(robust), TUNING.first * state.tol
-        for _ in range(TUNING.most_tried):
+        push, state.margin = state.tol / len(robust), tuning.share * state.tol
+        for _ in range(tuning.tries):
             # Pushed away from every row a little, the multipliers that balance this are those of the program itself.
             cost = np.concatenate([self.program.c + push * toll, finite.c[n:]])
             live.change(cost, sides=finite.kept_by(state.margin, free))
@@ -202,14 +170,14 @@ class CounterpartRelaxation(Relaxation):
             mass = float(np.abs(multipliers[robust]).sum())
             room = float(central[inner] @ finite.row_upper[inner] - toll @ x)  # at the centres of index sets
             paid, worst = (push * room, state.margin * mass), 0.0
-            if paid[0] >= TUNING.calm * allowed and sum(paid) <= TUNING.share * allowed:
+            if paid[0] >= 0.5 * tuning.share * allowed and sum(paid) <= tuning.margin_share * allowed:
                 self.separated = point, separate(self, point, state.margin)
                 worst = max((s.bound for s in self.separated[1]), default=0.0)
                 if worst <= 0:
                     break
-            push = min(0.4 * TUNING.share * allowed / max(room, TINY), TUNING.most_push)
-            state.margin = 0.4 * TUNING.share * allowed / max(mass, TINY)
-            state.margin = max(state.margin, TUNING.least_margin, 2 * worst)
+            push = min(0.4 * tuning.margin_share * allowed / max(room, TINY), tuning.largest_margin)
+            state.margin = 0.4 * tuning.margin_share * allowed / max(mass, TINY)
+            state.margin = max(state.margin, ACCURACY, 2 * worst)
         state.accept(point)
         return point
 
@@ -256,7 +224,7 @@ class CounterpartRelaxation(Relaxation):
             domain = self.program.families[s.family].domain
             share = (s.point - domain.lower) / np.maximum(domain.upper - domain.lower, TINY)
             corner = np.where(share > 0.5, domain.upper, domain.lower)
-            y = np.where(np.abs(share - np.rint(share)) <= TUNING.digits, corner, s.point)
+            y = np.where(np.abs(share - np.rint(share)) <= RAYS.rounding, corner, s.point)
             found.append(Support(s.family, s.component, y, _fewer(s.multiplier / largest)))
         return tuple(found), np.array([_fewer(v / largest) for v in rows])
 
@@ -268,12 +236,12 @@ class CounterpartRelaxation(Relaxation):
         best = state.incumbent
         if best is not None and len(proposal.rows) == self.program.finite_rows:
             found = prove_confined(self.program, proposal.support, proposal.rows, best)
-            if found is not None and (best.upper - found.value <= allowed or self.program.n > TUNING.few):
+            if found is not None and (best.upper - found.value <= allowed or self.program.n > STORAGE.most_dense):
                 return found
         return super().lower_bound(state, proposal, centre, allowed)
 
 
 def _fewer(weight: float) -> float:
     """A number with no digits beyond those that count."""
-    unit = 2.0 ** np.floor(np.log2(TUNING.digits))
+    unit = 2.0 ** np.floor(np.log2(RAYS.rounding))
     return float(np.rint(weight / unit) * unit)

@@ -21,12 +21,13 @@ from ..deadline import check
 from ..domains import Domain
 from ..errors import ModelError
 from ..masters.columns import ColumnMaster, Mixture
-from ..model.program import Program
+from ..model.program import STORAGE, Program
 from ..model.status import Status
 from ..oracles import Oracle, Separation, is_prover
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.dual import Dual
 from ..proof.families import Bounds, family_bounds
+from ..proof.linear_algebra import ROUNDING
 from ..proof.primal import Broken, broken_rows
 from ..proof.prove import Feasible, Lower, feasible_at, upper_bound
 from ..proof.rows import trusts
@@ -37,6 +38,7 @@ from ..validation import shown
 from .certification import recheck
 from .mixture import Atom, Extreme, Maximise, MixedPoint, PricedBound, Rows, beyond, mixed
 from .options import Options
+from .rays import TUNING as RAYS
 from .relaxation import Relaxation, Search, counted, objective
 from .rows import Known, cuts_at, first_cuts
 from .sampling import SampledRows
@@ -125,7 +127,7 @@ class DecomposedRelaxation(Relaxation):
         state.accept(proposal, self.held.terms(self.best, proposal.x))
         state.relaxed, state.proven = self.bound, self.lower_bound(state, proposal, state.x, 0.0)
         total = float(found.multipliers.sum())
-        cost = self.mixing.margin_share * state.allowed(state.proposal.value)
+        cost = self.tuning.margin_share * state.allowed(state.proposal.value)
         self.margin = cost / total if total > 0 else state.margin
         return state.proposal
 
@@ -139,7 +141,7 @@ class DecomposedRelaxation(Relaxation):
 
     def _with_rows(self, state: State, found: Mixture) -> Mixture | None:
         """Add index points while the mixture breaks rows by enough to matter; None if no mixture keeps them."""
-        for _ in range(self.mixing.rounds):
+        for _ in range(self.tuning.tries):
             x = self._mix(found.weights)
             value = objective(self.program, x)
             near = self._near(state, value)
@@ -148,7 +150,7 @@ class DecomposedRelaxation(Relaxation):
                 for f, sampled in enumerate(self.sampled)
             ]
             new = cuts_at(self.seen, -state.margin, self.mixing.new_rows)
-            little = 0.0 if near else self.mixing.worth * max(value - self.bound, 0.0)
+            little = 0.0 if near else self.tuning.share * max(value - self.bound, 0.0)
             if not new or max(s.worst for s in self.seen) * max(float(found.multipliers.sum()), 1.0) <= little:
                 return found
             self.add(new)
@@ -163,7 +165,7 @@ class DecomposedRelaxation(Relaxation):
         """Whether a proof is worth its price: the gap is almost shut, or there is no feasible point yet."""
         if value - self.bound <= state.allowed(value):
             return True
-        return state.incumbent is None and self.program.n >= self.mixing.large and all(map(is_prover, self.oracles))
+        return state.incumbent is None and self.program.n > STORAGE.most_dense and all(map(is_prover, self.oracles))
 
     def _sample(self, state: State, point: Proposal) -> list[Separation] | None:
         return None if self._near(state, point.value) else self.seen
@@ -178,7 +180,7 @@ class DecomposedRelaxation(Relaxation):
 
     def _find_feasible(self, state: State) -> End | None:
         """No mixture of the known points keeps the known rows: find one that does, or prove that there is none."""
-        for _ in range(self.mixing.first_points):
+        for _ in range(self.options.max_iterations):
             check("exchange")
             found = self.master.best_margin()
             if found.slack < 0:
@@ -206,7 +208,7 @@ class DecomposedRelaxation(Relaxation):
         return count
 
     def inner_point(self, margin: float = np.inf) -> Proposal | None:
-        for _ in range(self.mixing.deepenings if margin == np.inf else 0):
+        for _ in range(self.tuning.tries if margin == np.inf else 0):
             found = self.master.best_margin()
             if found.slack < 0:
                 return self._proposal(found)
@@ -232,7 +234,7 @@ class DecomposedRelaxation(Relaxation):
                 f"`radius` of an Extreme is a number >= 0, or one for each of its; got {shown(extreme.radius)}."
             )
         out = beyond(program, points)
-        if (out > radii + self.mixing.rounded * self.held.reach).any():
+        if (out > radii + ROUNDING * self.held.reach).any():
             raise ModelError(
                 f"`maximise` gave a point outside the bounds of the variables, by {out.max():.3g}; these must hold on "
                 "all of X. If X keeps them and its points are inexact, say how far off they are: Extreme(radius=…)."
@@ -262,7 +264,7 @@ class DecomposedRelaxation(Relaxation):
         bound, extreme = self.held.relaxed(objective, multipliers, self.maximise)
         self.calls += 1
         self._keep(extreme)
-        shaved = bound - self.mixing.shaved * (1 + abs(bound))
+        shaved = bound - RAYS.rounding * (1 + abs(bound))
         if objective and shaved > self.bound:
             self.bound, self.best = shaved, multipliers
         return bound
@@ -314,7 +316,7 @@ class Inside:
         if isinstance(found, Broken):
             return None
         state.keep_feasible(found)
-        relaxation.margin = min(relaxation.margin, relaxation.mixing.margin_share * self.room[1])
+        relaxation.margin = min(relaxation.margin, relaxation.tuning.margin_share * self.room[1])
         return recheck(search)
 
 

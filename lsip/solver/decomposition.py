@@ -171,7 +171,7 @@ def decompose(
     ('OPTIMAL', 1.39679)
     """
     # Columns come one by one: points that stay, and gaps that stay open for a while, mean nothing.
-    patient = Tuning(patience=2**31, frozen=2**31)
+    patient = Tuning(patience=2**31)
     options = Options(oracle, tol=tol, max_iterations=max_iterations, time_limit=time_limit, seed=seed, tuning=patient)
     if not callable(maximise):
         raise ModelError(f"`maximise` is a function direction -> lsip.Extreme(x, bound); got {shown(maximise)}.")

@@ -28,6 +28,7 @@ from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..oracles import pick_oracle
 from ..proof.certificate import Array, BoundAssumption, Certificate, Support, TreeAssumption
+from ..proof.dual import TUNING as WEIGHING
 from ..proof.dual import Dual
 from ..proof.gap import closed, relative_gap
 from ..proof.linear_algebra import exact_sums
@@ -105,7 +106,7 @@ class IntegerRun:
     @cached_property
     def first(self) -> CutLoop:
         """The problem without integrality."""
-        limit = None if self.options.time_limit is None else self.tuning.relaxed_share * max(self.clock.left(), 0.0)
+        limit = None if self.options.time_limit is None else self.tuning.time_share * max(self.clock.left(), 0.0)
         return self.opened(
             replace(self.given, integer=np.zeros(0, dtype=bool)),
             replace(self.options, callback=None, time_limit=limit),
@@ -156,11 +157,11 @@ class IntegerRun:
         if relaxed.status is Status.UNBOUNDED:
             return self._unbounded()
         given, values = self.given, self._whole(relaxed.x)
-        if np.abs(values - relaxed.x[given.integer]).max() <= self.tuning.near:
+        if np.abs(values - relaxed.x[given.integer]).max() <= WEIGHING.slope:
             end = self._visit(values) or self._closed()
             if end is not None:
                 return end
-        finest = self.tuning.tree_share * self.options.tol
+        finest = self.options.tuning.share * self.options.tol
         gap = max(self.tuning.first_gap, finest)
         while len(self.history) < self.options.max_iterations:
             check("exchange")
@@ -188,7 +189,7 @@ class IntegerRun:
                 if not self.relaxation.exclude(values):
                     return End(Status.STALLED, self.undecided)
                 self.excluded = min(self.excluded, self.visited[values.tobytes()])
-            gap = max(self.tuning.sooner * gap, finest)
+            gap = max(self.tuning.gap_share * gap, finest)
         return End(Status.ITERATION_LIMIT)
 
     def _at_once(self) -> Generator[Iterate, None, End | None]:
@@ -197,7 +198,7 @@ class IntegerRun:
         A small tree says that, or what it has found by then. Where the best is worth the same without integrality, the
         proof is left to the problem without.
         """
-        last, gap = self.clock.left() * (1 - self.tuning.whole_share), self.tuning.tree_share * self.options.tol
+        last, gap = self.clock.left() * (1 - self.tuning.time_share), self.options.tuning.share * self.options.tol
         whole = IntegerCounterpart(self.given, self.options)
         for nodes in (self.tuning.first_nodes, None):
             with self.clock.on("relaxation"), within(self.clock.left() - last if last < np.inf else np.inf):
@@ -226,8 +227,8 @@ class IntegerRun:
         new = self.relaxation.cuts[held:]
         rows, rhs = cut_rows(self.given, new)
         room = {(s.family, s.component): float(by) for s, by in zip(new, rows @ x - rhs, strict=True)}
-        for _ in range(self.tuning.retreats):
-            found = self.relaxation.apart(self.tuning.room_gap, room=room)
+        for _ in range(self.options.tuning.tries):
+            found = self.relaxation.apart(self.tuning.gap_share, room=room)
             if found.x is None:
                 break
             values = self._whole(found.x)
@@ -266,7 +267,7 @@ class IntegerRun:
         """How problems with fixed integers are solved, in the time that is left."""
         return replace(
             self.options,
-            tol=self.tuning.fixed_share * self.options.tol,
+            tol=self.options.tuning.margin_share * self.options.tol,
             time_limit=None if self.options.time_limit is None else max(self.clock.left(), 0.0),
             warm_start=None,
             start=None,
@@ -275,7 +276,7 @@ class IntegerRun:
 
     def _tiny(self, fixed: Program, x: Array) -> NDArray[np.bool_]:
         """Which variables that are not fixed are nearly zero, and may be zero."""
-        tiny = np.abs(x) <= self.tuning.near * np.abs(x).max()
+        tiny = np.abs(x) <= WEIGHING.slope * np.abs(x).max()
         return tiny & (fixed.lower < fixed.upper) & (fixed.lower <= 0) & (fixed.upper >= 0)
 
     def _attained(self, whole: IntegerCounterpart, x: Array) -> Solution | None:
@@ -285,7 +286,7 @@ class IntegerRun:
         """
         fixed = self._fixed(self._whole(x))
         value = float(self.given.c @ x) + self.given.constant
-        allowed = self.tuning.fixed_share * max(self.options.tol * abs(value), self.least)
+        allowed = self.options.tuning.margin_share * max(self.options.tol * abs(value), self.least)
         for zero in (_vanishing(fixed, self._tiny(fixed, x)), np.zeros(fixed.n, dtype=bool)):
             proof = whole.attained(_at_zero(fixed, zero), value, allowed)
             if proof is not None:

@@ -25,7 +25,7 @@ class IntegerCounterpart:
 
     def __init__(self, program: Program, options: Options) -> None:
         self.program, self.options, self.finite = program, options, counterpart(program)
-        self.tuning = options.tuning.integers
+        self.tuning = options.tuning
         self._last: Array | None = None  # the point that a branch and bound begins with
         self.units = IntegerUnits(program, self.finite)
 
@@ -45,10 +45,10 @@ class IntegerCounterpart:
         Of other points it says nothing. Rows are kept by margins, which are made smaller where they cost too much, and
         larger where they are not enough.
         """
-        x, margin, units = fixed.lower, self.tuning.first_margin * self.options.tol, self.units
+        x, margin, units = fixed.lower, self.tuning.share * self.options.tol, self.units
         free, multipliers = fixed.lower < fixed.upper, np.zeros(len(units.rows))
         program = self._linear(fixed) if free.any() else None
-        for _ in range(self.tuning.margins):
+        for _ in range(self.tuning.tries):
             if program is not None:
                 lower, upper = self.finite.kept_by(margin / units.rows, free)
                 program.change(sides=(units.rows * lower, units.rows * upper))
@@ -61,7 +61,7 @@ class IntegerCounterpart:
             if isinstance(proven, Feasible) and (proven.upper - goal <= allowed or program is None):
                 nothing = Lower(-np.inf, Dual(*self.finite.inverse(multipliers)))
                 return optimal(self.program, proven, nothing, proven.point.x, proven.bounds)
-            margin *= self.tuning.margin_step if kept else 1 / self.tuning.margin_step
+            margin *= self.tuning.share if kept else 1 / self.tuning.share
         return None
 
     def relaxed(self) -> float:

@@ -4,34 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..deadline import check
+from ..expressions.interval import EPS
 from ..masters import MasterError, MasterResult, master_name
 from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Separation, ask, is_instant
 from ..proof.certificate import Array, Support
-from ..proof.prove import Feasible, Lower, infeasible, prove_lower
+from ..proof.linear_algebra import ROUNDING
+from ..proof.prove import Feasible, infeasible
 from ..proof.ray import Ray
 from ..reductions.chain import reduce
-from ..reductions.robust_counterpart import unsuited
 from ..solution.messages import PROBABLY_INFEASIBLE
 from .clock import Clock
-from .confining import Combination, Confining
 from .face_centre import OptimalFaceCentre
-from .level import suits
-from .linear_master import LinearMaster
-from .nominal import nominal_bound
+from .linear_master import ACCURACY, LinearMaster
 from .options import Options
 from .rays import find_ray
 from .relaxation import Relaxation, counted, objective, replace_proposal, rounding_error
 from .state import End, Proposal, State
 from .strategies import strategies
 from .warm_start import Kept
+
+BITS = np.finfo(np.float64).nmant  # of a double: halving it as often leaves nothing
 
 
 class LinearRelaxation(Relaxation):
@@ -48,12 +49,8 @@ class LinearRelaxation(Relaxation):
         self.stretches = self.smaller = self.zooms = 0
         self.result: MasterResult | None = None
         self.flat = OptimalFaceCentre(self.held)
-        self.wide = suits(self.program, self.oracles, options.tuning.level)
-        confining = self.confining if self.wide else None
-        self.strategies = strategies(self.held, self.oracles, options, self.flat, confining)
+        self.strategies = strategies(self.held, self.oracles, options, self.flat)
         self.sampling, self.recession = self._sample, self._direction
-        if self.wide and self.program.cones is None:
-            self.first_bound = partial(nominal_bound, self.program)
         size = f"{counted(self.program.n, 'variable')}, {counted(self.program.A.shape[0], 'finite row')}"
         self.outline = size, f", master {master_name(self.options.master)}"
 
@@ -61,7 +58,7 @@ class LinearRelaxation(Relaxation):
 
     def propose(self, state: State) -> Proposal | End:
         self.held.renew()
-        for _ in range(self.tuning.margins.most_tried):
+        for _ in range(BITS):
             result = self.held.master.solve(state.margin)
             if result.status == "optimal":
                 break
@@ -73,7 +70,7 @@ class LinearRelaxation(Relaxation):
             return End(Status.STALLED)
         self._accept(state, result)
         value = state.proposal.value
-        if self.held.relax_rows(result.row_multipliers, self.tuning.row_share * state.allowed(value)):
+        if self.held.relax_rows(result.row_multipliers, self.tuning.share * state.allowed(value)):
             result = self.held.master.solve(state.margin)
             if result.status != "optimal":
                 return End(Status.STALLED)
@@ -87,15 +84,15 @@ class LinearRelaxation(Relaxation):
 
     def _settle_margin(self, state: State, total: float, value: float) -> None:
         """A margin that costs what it may; the relaxation is solved again where it was far off."""
-        tuning, calm = self.tuning, self.tuning.margins.calm
+        tuning = self.tuning
         allowed = state.allowed(value)
-        if state.scaled_gap and allowed < tuning.too_small * state.tol:  # rounding is in the way of a gap so small
+        if state.scaled_gap and allowed < tuning.share * state.tol:  # rounding is in the way of a gap so small
             allowed = state.tol
         wanted = tuning.margin_share * allowed / total
-        if wanted < tuning.finest_margin:  # halved with every feasible point whose gap stays open, if there is no end
-            wanted = max(wanted, tuning.finest_margin * (0.5**state.patience if self._unrounded else 1.0))
-        wanted = min(wanted, tuning.margins.largest * self.held.scale)
-        if calm[0] < state.margin / wanted < calm[1]:
+        if wanted < ROUNDING:  # halved with every feasible point whose gap stays open, if there is no end
+            wanted = max(wanted, ROUNDING * (0.5**state.patience if self._unrounded else 1.0))
+        wanted = min(wanted, tuning.largest_margin * self.held.scale)
+        if tuning.touching < state.margin / wanted < 1 + tuning.share:
             return
         state.margin = wanted
         try:
@@ -122,16 +119,16 @@ class LinearRelaxation(Relaxation):
         state.accept(proposal, self.held.terms(result))
 
     def _proposal(self, result: MasterResult) -> Proposal:
-        x, edge = self.held.x(result.z), np.abs(result.z) >= self.tuning.box.near_edge * self.held.limit
+        x, edge = self.held.x(result.z), self._leaning(result.z)
         price = np.abs(result.reduced_costs) * self.held.limit
-        matters = price > self.tuning.box.price * self.options.tol * max(1.0, abs(result.objective))  # equilibrated
+        matters = price > self.tuning.share * self.options.tol * max(1.0, abs(result.objective))  # equilibrated
         support, rows = self.held.atoms(result)
         return Proposal(
             x, objective(self.program, x), support, rows, bounded=not (matters & edge).any(), leaning=bool(edge.any())
         )
 
     def _explain_infeasible(self, state: State, result: MasterResult) -> End | None:
-        best, scale, tuning = self.held.master.best_margin(self.held.scale), self.held.scale, self.tuning.margins
+        best, scale, tuning = self.held.master.best_margin(self.held.scale), self.held.scale, self.tuning
         for proof in (best, result) if best.status == "optimal" and best.slack > 0 else (result,):
             atoms = self._proposal(proof)
             certificate = infeasible(self.program, atoms.support, atoms.rows, state.x, tuple(self.held.cuts))
@@ -141,33 +138,39 @@ class LinearRelaxation(Relaxation):
             return None
         if best.status != "optimal":
             return End(Status.STALLED)
-        if best.slack > tuning.broken * scale:
+        if best.slack > tuning.visible * ACCURACY * scale:
             state.patience = 0
             return None if self._stretch(best.z) else End(Status.UNCERTIFIED, PROBABLY_INFEASIBLE)
-        if -best.slack < tuning.flat * abs(state.margin) or -best.slack < tuning.least_room * scale:
+        if -best.slack < max(tuning.largest_margin * abs(state.margin), ACCURACY / tuning.visible * scale):
             state.slater = False
-            state.margin = -best.slack - tuning.below_flat * scale
+            state.margin = -best.slack - ACCURACY * scale
         else:
             state.margin = 0.5 * min(-best.slack, state.margin)
         return None
 
     def zoom(self, state: State, *, out: bool) -> bool:
         """Look further out, or magnify margins below what an LP solver can see around its last point."""
-        tuning = self.tuning.zoom
+        visible, seen = self.tuning.visible, self.tuning.visible**2 * ACCURACY
         if out or self.result is None:
             return self.result is not None and self._stretch(self.result.z)
-        if self.zooms >= tuning.most or not 0 < state.margin < tuning.fine:
+        if self.zooms >= self.tuning.patience or not 0 < state.margin < seen:
             return False
         self.zooms += 1
-        self.held.zoom(self.result.z, 2.0 ** min(np.ceil(np.log2(tuning.visible / state.margin)), tuning.largest_power))
+        power = np.ceil(np.log2(visible * seen / state.margin))
+        self.held.zoom(self.result.z, 2.0 ** min(power, BITS / 2))
         return True
+
+    def _leaning(self, z: Array) -> NDArray[np.bool_]:
+        """Which coordinates lean on the box that stands in for infinite bounds."""
+        found: NDArray[np.bool_] = np.abs(z) >= (1 - self.tuning.share) * self.held.limit
+        return found
 
     def _stretch(self, z: Array) -> bool:
         """Look further out along the coordinates that lean on the box, all of them if none does."""
-        if self.stretches >= self.tuning.stretches:
+        if self.tuning.reach * self.tuning.stretch**self.stretches > 1 / EPS:
             return False
         self.stretches += 1
-        leaning = np.abs(z) >= self.tuning.box.near_edge * self.held.limit
+        leaning = self._leaning(z)
         self.held.stretch(leaning if leaning.any() else ~leaning)
         return True
 
@@ -179,10 +182,10 @@ class LinearRelaxation(Relaxation):
         proposal = state.proposal
         if not (proposal.leaning and proposal.bounded and state.slater):
             return True
-        most = proposal.value - self.program.constant + self.tuning.smaller.cost * state.allowed(proposal.value)
+        most = proposal.value - self.program.constant + self.tuning.share * state.allowed(proposal.value)
         assert self.result is not None
         z = self.result.z
-        leaning = np.abs(z) >= self.tuning.box.near_edge * self.held.limit
+        leaning = self._leaning(z)
         # Often those that lean are alone in it; where nothing else moves, little else can break.
         for moved in (leaning, np.ones(len(z), dtype=bool)):
             x = self.held.smallest(state.margin, most, z, moved)
@@ -191,36 +194,7 @@ class LinearRelaxation(Relaxation):
         if x is None:
             return True
         self.smaller += 1
-        return self.smaller > self.tuning.smaller.most_broken
-
-    @cached_property
-    def confining(self) -> Confining | None:
-        """What confines variables that cannot be balanced; None where rows are not affine in their index."""
-        suited = all(is_instant(oracle) for oracle in self.oracles) and unsuited(self.program) is None
-        return Confining(self.program, self.tuning.level) if suited and self.program.families else None
-
-    def lower_bound(self, state: State, proposal: Proposal, centre: Array, allowed: float) -> Lower:
-        """By variables that are confined, where there are many, or where they cannot be balanced."""
-        found = self._confined(state.best, proposal, allowed) if self.wide else None
-        if found is not None:
-            return found
-        found = super().lower_bound(state, proposal, centre, allowed)
-        if self.wide or not np.isfinite(found.radius) or self.confining is None:
-            return found
-        spare, share = (*self.confining.centres(), *self.held.cuts), self.tuning.proof_share * allowed
-        units = np.abs(centre) + self.units
-        again = prove_lower(self.program, proposal.support, proposal.rows, centre, units, share, spare)
-        return self._confined(state.best, proposal, allowed) or found if np.isfinite(again.radius) else again
-
-    def _confined(self, best: Feasible | None, proposal: Proposal, allowed: float) -> Lower | None:
-        """What multipliers prove together with those that confine all variables."""
-        if best is None or len(proposal.rows) != self.program.finite_rows or self.confining is None:
-            return None
-        inner = self.confining.inner(self.held.cuts, best, self.options.tol)
-        if inner is None:
-            return None
-        gap, dual = max(best.upper - proposal.value, allowed), Combination(proposal.support, proposal.rows)
-        return next(self.confining.lower(dual, inner, best, gap), None)
+        return self.smaller > self.tuning.patience
 
     def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
         return {"kept": Kept(self.scaling, self.held.conditioning, self.held.scale)}

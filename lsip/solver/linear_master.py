@@ -14,20 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..deadline import EFFORT
+from ..domains.lifted import lifted
 from ..errors import ModelError
+from ..expressions.interval import EPS
 from ..masters import MasterResult, open_master
-from ..masters.base import Master, Matrix, is_sparse
+from ..masters.base import Capabilities, Master, Matrix, is_sparse
 from ..masters.refined import Refined, products
 from ..model.peaks import peaks
 from ..model.program import STORAGE, Program
 from ..oracles import Oracle, is_costly
 from ..proof.certificate import Array, Support
+from ..proof.dual import TUNING as WEIGHING
 from ..proof.linear_program import linear_program
 from ..validation import members, numbers, shown
 from .conditioning import Conditioning
 from .options import Options
 from .rows import Known, cut_rows, first_cuts, scattered
 from .sampling import SampledRows
+
+ACCURACY = Capabilities.accuracy  # to which LP solvers keep rows
 
 
 class LinearMaster:
@@ -39,7 +45,7 @@ class LinearMaster:
     def __init__(
         self, program: Program, oracles: list[Oracle], method: Options, earlier: Sequence[Support] = ()
     ) -> None:
-        self.program, self.method, self.tuning = program, method, method.tuning.master
+        self.program, self.method, self.tuning = program, method, method.tuning
         self.sharp = False  # whether rows are evaluated with more digits than doubles need
         self.near: tuple[Array, Array] | None = None  # z and x of the point that is looked at, magnified
         first = self._given_points() or [
@@ -63,15 +69,15 @@ class LinearMaster:
         rows, rhs, self.cuts = rows[kept], rhs[kept], [c for c, k in zip(self.cuts, kept, strict=True) if k]
         self.sample = self._sample_rows(rows)
         self.conditioning = Conditioning.fit(program, self.sample, method.tuning.conditioning)
-        self.grown, self.ill_scaled, self.inset = np.ones(program.n), False, self.tuning.inset
+        self.grown, self.ill_scaled, self.inset = np.ones(program.n), False, self.tuning.visible * ACCURACY
         largest = float(np.abs(rhs).max(initial=0.0))
-        if largest > self.tuning.largest_side:
+        if largest > 1 / EPS:
             raise ModelError(
                 f"A right-hand side has the size {largest:.3g}, and LP solvers take numbers beyond 1e20 for infinite. "
                 "Divide the constraint by a number of that size, or measure in other units."
             )
         self.scale = max(1.0, float(np.median(np.abs(rhs))) if len(rhs) else 1.0)
-        self.reach = method.tuning.box.reach * max(1.0, largest)
+        self.reach = self.tuning.reach * max(1.0, largest)
         self._build(rows, rhs)
 
     @property
@@ -175,8 +181,9 @@ class LinearMaster:
         family = self.program.families[f]
         domain, (p, k) = family.domain, family.columns.shape
         if family.linear is not None:  # the worst points come at the price of a product
-            return np.concatenate([domain.grid(1), domain.spread(4)])
-        if domain.dim > self.tuning.most_cornered:
+            inside = [part.origin + part.place @ part.centre for part in lifted(domain) if not part.corners]
+            return np.concatenate([domain.project(np.array(inside)) if inside else domain.grid(1), domain.spread(4)])
+        if 2**domain.dim > STORAGE.most_dense:  # too many corners
             return domain.spread(int(np.clip(2 * k, 8, 200)))
         if p > 50 or k > STORAGE.most_dense:  # in large models the finite rows and bounds hold most variables
             return domain.grid((5 if p == 1 else 3) if domain.dim == 1 else 2)
@@ -222,7 +229,9 @@ class LinearMaster:
         self.idle = np.concatenate([self.idle, np.zeros(len(new), dtype=int)])
         self._whole = True
         if self.conditioning.factor is not None:
-            self.ill_scaled = self.ill_scaled or bool((np.abs(conditioned) > self.tuning.ill_scaled * self.grown).any())
+            self.ill_scaled = self.ill_scaled or bool(
+                (np.abs(conditioned) > self.tuning.conditioning.farthest * self.grown).any()
+            )
         return len(new)
 
     def _movable(self, rows: Matrix, rhs: Array) -> NDArray[np.bool_]:
@@ -237,7 +246,7 @@ class LinearMaster:
 
     def stretch(self, leaning: NDArray[np.bool_]) -> None:
         """Begin anew in coordinates that reach farther out along those that lean on the box."""
-        grow = np.where(leaning, self.method.tuning.box.stretch, 1.0)
+        grow = np.where(leaning, self.tuning.stretch, 1.0)
         self._whole = False
         self.grown = self.grown * grow
         self.conditioning = self.conditioning.stretched(grow)
@@ -267,15 +276,14 @@ class LinearMaster:
         multipliers, tuning = result.cut_multipliers, self.tuning
         held = len(multipliers)  # cuts added since then are new, not idle
         self.idle[:held] = np.where(multipliers > 0, 0, self.idle[:held] + 1)
-        # On a flat optimal face no multiplier tells which cuts hold the master in place: keep them longer.
-        many = tuning.many_flat if flat else tuning.many
-        if len(self.cuts) <= many * self.program.n + tuning.many_anyway:
+        # On a flat optimal face no multiplier tells which cuts hold the master in place.
+        if flat or len(self.cuts) <= tuning.many * self.program.n + STORAGE.most_dense:
             return
-        keep = self.idle < tuning.most_idle
-        if (~keep).sum() < tuning.worth_dropping * len(keep):
+        keep = self.idle < tuning.tries
+        if (~keep).sum() < tuning.share * len(keep):  # a smaller master costs a factorisation
             return
         keep[~keep] = self._touching([c for c, k in zip(self.cuts, keep, strict=True) if not k], self.x(result.z))
-        if (~keep).sum() >= tuning.worth_dropping * len(keep):
+        if (~keep).sum() >= tuning.share * len(keep):
             master, self._whole = self.master, False
             master.drop(keep)
             self.cuts = [c for c, k in zip(self.cuts, keep, strict=True) if k]
@@ -285,7 +293,7 @@ class LinearMaster:
     def _touching(self, cuts: list[Support], x: Array) -> NDArray[np.bool_]:
         """Which cuts hold with next to no room at x."""
         rows, rhs = self.matrix(cuts)
-        touching: NDArray[np.bool_] = rhs - rows @ x <= self.tuning.touching * (abs(rows) @ np.abs(x) + np.abs(rhs))
+        touching: NDArray[np.bool_] = rhs - rows @ x <= WEIGHING.slope * (abs(rows) @ np.abs(x) + np.abs(rhs))
         return touching
 
     def x(self, z: Array) -> Array:
@@ -302,7 +310,7 @@ class LinearMaster:
         rows, rhs = self.matrix(self.cuts)
         parts = [self.c[None, :], self.conditioning.rows(rows), self.finite]
         A = sparse.vstack([sparse.csr_matrix(part) for part in parts], format="csr")
-        if A.nnz > self.method.tuning.smaller.most_entries:
+        if A.nnz > EFFORT.batch:
             return None
         lower, upper = self.conditioning.box(self.program.lower, self.program.upper, self.limit)
         lower, upper = np.where(moved, lower, near), np.where(moved, upper, near)

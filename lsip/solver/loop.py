@@ -104,7 +104,6 @@ class CutLoop(Search):
     def _steps(self) -> Generator[Iterate, None, End]:
         if not self.ready:
             return End(Status.TIME_LIMIT)
-        self.anytime.begin(self)
         for iteration in range(1, self.options.max_iterations + 1):
             with self.clock.on("relaxation"):
                 proposal = self.relaxation.propose(self.state)
@@ -173,8 +172,8 @@ class CutLoop(Search):
 
     def _frozen(self) -> bool:
         """Whether cuts no longer move the relaxation: they differ by less than its accuracy."""
-        last, units = self.state.history[-self.options.tuning.frozen :], self.relaxation.units
-        if len(last) < self.options.tuning.frozen:
+        last, units = self.state.history[-self.options.tuning.patience :], self.relaxation.units
+        if len(last) < self.options.tuning.patience:
             return False
         x = self.state.x / units
         moves = [np.abs(reduced_point(self.program, h.x) / units - x).max(initial=0.0) for h in last]

@@ -17,6 +17,7 @@ from ..solution.result import Iterate
 from ..solution.solution import Solution
 from ..validation import shown
 from .alternation import alternation
+from .clock import Clock
 from .conic import ConicRelaxation
 from .conic_form import conic_rows
 from .counterpart import Counterpart, counterpart_run, expected_faster, expected_whole, unasked
@@ -25,12 +26,16 @@ from .integer import IntegerRun
 from .linear import LinearRelaxation
 from .loop import CutLoop
 from .options import Options
+from .relaxation import Relaxation
 from .warm_start import warm_start
 
 
 @dataclass(frozen=True)
 class Exchange(Options):
-    """How to solve.
+    """How to solve: by cuts at index points.
+
+    Where nobody names an oracle, a master or the first points, a program that is affine in its index is solved as its
+    `Counterpart` where that is expected to be faster, and a best approximation in one dimension begins with references.
 
     Parameters
     ----------
@@ -71,20 +76,6 @@ class Exchange(Options):
         return drive(opened(problem, self), verbose)
 
 
-@dataclass(frozen=True)
-class Default(Exchange):
-    """What `solve` does where no method is given: an exchange, or a counterpart where that is expected to be faster."""
-
-    def solve(self, problem: Program | Compilable, *, verbose: bool = True) -> Solution:
-        """Solve a problem this way, with a progress table if `verbose`."""
-        began = time.perf_counter()
-        given = restate(problem)
-        compiling = time.perf_counter() - began
-        if given.integer.any():
-            return drive(IntegerRun(given, self, _faster_run, problem, expected_whole(given, self)), verbose)
-        return drive(_faster_run(given, self, problem, compiling=compiling), verbose)
-
-
 def chosen(given: tuple[object, ...], method: object, options: dict[str, Any]) -> Exchange | Counterpart:
     """What `Problem.solve` means by its arguments; `given` are those without a name, which mean nothing."""
     if given:
@@ -103,7 +94,7 @@ def chosen(given: tuple[object, ...], method: object, options: dict[str, Any]) -
         raise ModelError(
             f"Unknown option {', '.join(unknown)}; the options of solve are {', '.join(known)}, method and verbose."
         )
-    return replace(method or Default(), **options)
+    return replace(method or Exchange(), **options)
 
 
 register_solver(chosen)
@@ -129,13 +120,9 @@ def opened(problem: Program | Compilable, method: Options) -> Steps:
     """A solve that is about to begin."""
     began = time.perf_counter()
     given = restate(problem)
-    return _begun(given, method, problem, time.perf_counter() - began)
-
-
-def _begun(given: Program, method: Options, problem: Program | Compilable, compiling: float) -> Steps:
     if given.integer.any():
-        return IntegerRun(given, method, linear_run, problem)
-    return linear_run(given, method, problem, compiling=compiling)
+        return IntegerRun(given, method, linear_run, problem, expected_whole(given, method))
+    return linear_run(given, method, problem, compiling=time.perf_counter() - began)
 
 
 def linear_run(
@@ -145,32 +132,21 @@ def linear_run(
     earlier: Sequence[Support] = (),
     compiling: float = 0.0,
 ) -> CutLoop:
-    """The exchange of a linear program; index points known `earlier` are among its first."""
-    anew = partial(LinearRelaxation, given, method)
-    return CutLoop(
-        given,
-        method,
-        lambda clock: anew(earlier) if method.warm_start is None else warm_start(given, method, anew),
-        problem,
-        compiling=compiling,
-    )
+    """A counterpart where that is expected to be faster, otherwise an exchange, of references where that suits.
 
-
-def _faster_run(
-    given: Program,
-    method: Options,
-    problem: Program | Compilable | None = None,
-    earlier: Sequence[Support] = (),
-    compiling: float = 0.0,
-) -> CutLoop:
-    """A counterpart where that is expected to be faster, otherwise an exchange, of references where that suits."""
+    Index points known `earlier` are among its first.
+    """
     if method.warm_start is None and not earlier and unasked(method) and conic_rows(given):
         otherwise = partial(LinearRelaxation, given, method)
         conic = partial(ConicRelaxation, options=method, otherwise=otherwise)
         return CutLoop(given, method, lambda _: conic(reduce(given)), problem, compiling=compiling)
     if expected_faster(given, method):
         return counterpart_run(given, method, problem, compiling=compiling)
-    if earlier or method.warm_start is not None or not unasked(method):
-        return linear_run(given, method, problem, earlier, compiling)
     anew = partial(LinearRelaxation, given, method)
-    return CutLoop(given, method, lambda clock: alternation(given, method, anew), problem, compiling=compiling)
+
+    def begun(clock: Clock) -> Relaxation:
+        if method.warm_start is not None:
+            return warm_start(given, method, anew)
+        return anew(earlier) if earlier or not unasked(method) else alternation(given, method, anew)
+
+    return CutLoop(given, method, begun, problem, compiling=compiling)

@@ -30,7 +30,7 @@ from .linear_master import LinearMaster
 from .relaxation import Search
 from .rows import Entries, cuts_at, scattered
 from .state import End, Proposal
-from .tuning import NewtonTuning
+from .tuning import Tuning
 
 Places = list[tuple[RowFamily, NDArray[np.intp], Array]]  # components (k,) and points (k, m), family by family
 
@@ -46,9 +46,9 @@ class Newton:
         When to try, and how long.
     """
 
-    def __init__(self, held: LinearMaster, tuning: NewtonTuning) -> None:
+    def __init__(self, held: LinearMaster, tuning: Tuning) -> None:
         self.program, self.held, self.tuning = held.program, held, tuning
-        self.wanted, self.due, self.tried = worth_polishing(held.program, tuning.widest), 2, 0
+        self.wanted, self.due, self.tried = worth_polishing(held.program, tuning.sampling.most_rows), 2, 0
 
     def __call__(self, search: Search, separations: list[Separation]) -> End | None:
         """The end, if the point that Newton finds is one."""
@@ -56,14 +56,14 @@ class Newton:
         worst = max((s.worst for s in separations), default=-np.inf)
         if not self.wanted or not state.slater or not state.proposal.bounded or worst <= tuning.nearly * state.margin:
             return None
-        if len(state.history) < self.due or worst >= tuning.close * (self.held.scale + abs(state.proposal.value)):
+        if len(state.history) < self.due or worst >= tuning.share * (self.held.scale + abs(state.proposal.value)):
             return None
         # Newton that does not help yet will not help in the very next iteration either.
         self.tried += 1
         self.due = len(state.history) + 1 + self.tried // 2
         first = replace(state.proposal, support=cluster(self.program, state.proposal.support, separations))
         try:
-            polished = polish(self.program, first, state.margin, self.held.conditioning.basis(), tuning.steps)
+            polished = polish(self.program, first, state.margin, self.held.conditioning.basis(), tuning.patience)
         except OutOfTime:
             check("exchange")
             self.wanted = False  # its factors do not fit into the time that is left

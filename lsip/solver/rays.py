@@ -14,6 +14,7 @@ from math import lcm
 import numpy as np
 from scipy import sparse
 
+from ..expressions.interval import EPS
 from ..masters import open_master
 from ..masters.base import Matrix
 from ..model.families import RowFamily
@@ -22,7 +23,7 @@ from ..oracles import Oracle, ask, tuned
 from ..proof.certificate import Array
 from ..proof.linear_program import linear_program
 from ..proof.ray import Ray, prove_ray, recession
-from ..validation import Configuration, Count, Distance, Natural, Positive, Seconds, Share
+from ..validation import Configuration, Count, Distance, Share
 from .clock import Clock
 from .linear_master import LinearMaster
 from .rows import cuts_at
@@ -38,36 +39,18 @@ class RaysTuning(Configuration):
         Finite programs that are solved for one.
     margins
         Margins by which it keeps away from the boundary of the cone, in this order: one that does is easier to prove.
-    seconds
-        Seconds that one look for a violation along a direction may take.
-    sized_points
-        Index points at which the size of its terms is measured.
-    touched
-        Rows that are larger than this along it, relative to the size of their terms, are broken or have room; it is
-        made to keep the others exactly.
     rounding
-        Components below this, relative to the largest, only rounding put there.
-    denominator, meant, most_common
-        Components that are fractions with denominators up to the first, to within the second, are taken for what was
-        meant, unless their common denominator is larger than the third: a direction such as (1, 1) may be one where its
-        neighbours are none.
-    most_corrected
-        The largest correction, in units of what is to be corrected.
+        Components below this, relative to the largest, only rounding put there; and those that are as near to simple
+        fractions are taken for what was meant. A direction such as (1, 1) may be one where its neighbours are none.
     """
 
     steps: Count = 60
     margins: tuple[Distance, ...] = (1e-3, 1e-6, 0.0)
-    seconds: Seconds = 0.3
-    sized_points: Natural = 64
-    touched: Share = 1e-8
-    rounding: Share = 1e-13
-    denominator: Count = 10_000
-    meant: Share = 1e-13
-    most_common: Positive = 2.0**40
-    most_corrected: Positive = 1e3
+    rounding: Share = 1e-12
 
 
 TUNING = RaysTuning()
+TOUCHED = np.sqrt(EPS)  # rows that are larger along a direction, relative to their terms, are broken or have room
 
 
 def find_ray(held: LinearMaster, oracles: list[Oracle], clock: Clock) -> Ray | Array | None:
@@ -87,13 +70,14 @@ def find_ray(held: LinearMaster, oracles: list[Oracle], clock: Clock) -> Ray | A
             if stage == len(tuning.margins):
                 return None
             continue
-        d = _cleaned(cone, conditioning.x(result.z), a, tuning)
-        seconds = min(clock.left(), tuning.seconds)
+        d = _cleaned(cone, conditioning.x(result.z), a)
+        seconds = min(clock.left(), method.tuning.clock.grace)
         asked = [tuned(oracle, seconds=seconds) for oracle in oracles]
         found = [ask(oracle, program.violation(f, d, scale=0.0)) for f, oracle in enumerate(asked)]
-        size = max((_size(family, d, tuning.sized_points) for family in program.families), default=0.0)
-        if max((s.worst for s in found), default=0.0) <= tuning.touched * size:
-            return prove_ray(program, d, seconds) or prove_ray(program, _refined(program, d, a, tuning), seconds) or d
+        size = max((_size(family, d, method.tuning.sampling.least_points) for family in program.families), default=0.0)
+        if max((s.worst for s in found), default=0.0) <= TOUCHED * size:
+            most = method.tuning.conditioning.farthest
+            return prove_ray(program, d, seconds) or prove_ray(program, _refined(program, d, a, most), seconds) or d
         new = cuts_at(found, above=0.0)
         if not new or clock.left() < 0:
             return None
@@ -103,20 +87,21 @@ def find_ray(held: LinearMaster, oracles: list[Oracle], clock: Clock) -> Ray | A
     return None
 
 
-def _refined(program: Program, d: Array, cuts: Matrix, tuning: RaysTuning) -> Array | None:
+def _refined(program: Program, d: Array, cuts: Matrix, most: float) -> Array | None:
     """A direction next to d that has room in the cuts that d touches to within rounding, if there is one.
 
     What d misses by is far below the accuracy of an LP solver; a linear program in the correction, magnified, sees it.
+    The correction is at `most` so many times what is to be corrected.
     """
     if program.n > STORAGE.most_dense or program.A.shape[0]:
         return None
     left = cuts @ d
-    touched = np.abs(left) <= tuning.touched * np.abs(cuts).sum(axis=1) * np.abs(d).max()
+    touched = np.abs(left) <= TOUCHED * np.abs(cuts).sum(axis=1) * np.abs(d).max()
     rows, left = cuts[touched], left[touched]
     unit = float(np.abs(left).max(initial=0.0))
     if not unit > 0:
         return None
-    n, most = program.n, tuning.most_corrected
+    n = program.n
     matrix = np.column_stack([rows, np.ones(len(rows))])  # rows (d + unit e) <= -unit s, with s as large as can be
     fixed = [np.where(np.isfinite(side) & (d == 0), 0.0, np.inf) for side in (program.lower, program.upper)]
     found = linear_program(
@@ -136,7 +121,7 @@ def _size(family: RowFamily, d: Array, points: int) -> float:
     return float((np.abs(a) * np.abs(d)[family.columns]).sum(axis=-1).max(initial=0.0))
 
 
-def _cleaned(cone: Program, d: Array, cuts: Matrix, tuning: RaysTuning) -> Array:
+def _cleaned(cone: Program, d: Array, cuts: Matrix) -> Array:
     """A direction of unit size that keeps exactly to the rows and bounds to which the master's keeps nearly.
 
     An LP solver is content with 1e-9; along a ray, that adds up to anything.
@@ -144,17 +129,17 @@ def _cleaned(cone: Program, d: Array, cuts: Matrix, tuning: RaysTuning) -> Array
     d = _without_idle_moves(cone, d, cuts)
     d = d / np.abs(d).max()
     # Components that only rounding put there would leave the cone; the proof is about what is left.
-    d = np.clip(np.where(np.abs(d) < tuning.rounding, 0.0, d), cone.lower, cone.upper)
+    d = np.clip(np.where(np.abs(d) < TUNING.rounding, 0.0, d), cone.lower, cone.upper)
     moving = d != 0
     if cone.n > STORAGE.most_dense or not moving.any():
         return d
     rows = np.concatenate([cone.A.toarray(), cuts])[:, moving]
     sizes = np.abs(rows) @ np.abs(d[moving])
-    touched = (np.abs(rows @ d[moving]) <= tuning.touched * sizes) & (sizes > 0)
+    touched = (np.abs(rows @ d[moving]) <= TOUCHED * sizes) & (sizes > 0)
     rows = rows[touched] / sizes[touched, None]
     for _ in range(2):
         d[moving] -= np.linalg.lstsq(rows, rows @ d[moving], rcond=None)[0] if len(rows) else 0.0
-    return np.clip(_simple(d / max(float(np.abs(d).max()), 1e-300), tuning), cone.lower, cone.upper)
+    return np.clip(_simple(d / max(float(np.abs(d).max()), 1e-300)), cone.lower, cone.upper)
 
 
 def _without_idle_moves(cone: Program, d: Array, cuts: Matrix) -> Array:
@@ -170,13 +155,14 @@ def _without_idle_moves(cone: Program, d: Array, cuts: Matrix) -> Array:
     return shortest if np.isfinite(shortest).all() and shortest.any() else d
 
 
-def _simple(d: Array, tuning: RaysTuning) -> Array:
+def _simple(d: Array) -> Array:
     """A direction whose components are fractions, up to rounding, times their common denominator: without rounding.
 
     What was meant may be a direction, such as (15, -8, 6), where no neighbour of it is one, such as (1, -8/15, 2/5).
     """
     given = d.tolist()
-    near = [Fraction(v).limit_denominator(tuning.denominator) for v in given]
+    simplest = round(TUNING.rounding ** (-1 / 3))  # so few fractions that hardly any number is next to one by chance
+    near = [Fraction(v).limit_denominator(simplest) for v in given]
     common = lcm(*(v.denominator for v in near))
-    meant = all(abs(v - w) <= tuning.meant for v, w in zip(given, map(float, near), strict=True))
-    return np.array([float(v * common) for v in near]) if meant and common < tuning.most_common else d
+    meant = all(abs(v - w) <= TUNING.rounding for v, w in zip(given, map(float, near), strict=True))
+    return np.array([float(v * common) for v in near]) if meant and common < 1 / EPS else d

@@ -2,7 +2,7 @@
 
 Linear programs, convex ones, decomposed ones and robust counterparts are relaxations. A relaxation has eight methods;
 whatever is the same for all of them is a function of the program and its oracles below. Everything that only speeds a
-solve up is a strategy, a function of the running solve: Newton steps, the centre of the optimal face, level steps.
+solve up is a strategy, a function of the running solve: Newton steps, the centre of the optimal face.
 """
 
 from __future__ import annotations
@@ -52,8 +52,6 @@ class Relaxation(ABC):
         Finds violations before any oracle is asked; None, or an answer of None, asks the oracles.
     recession
         Finds a direction of unboundedness: proven, a candidate where the proof fails, or None.
-    first_bound
-        Proves a lower bound before the first iteration, for relaxations that may take long.
     fallback
         Makes the relaxation to continue with after the next proposal; None where this one goes on.
     """
@@ -63,7 +61,6 @@ class Relaxation(ABC):
     strategies: tuple[Strategy, ...] = ()
     sampling: Callable[[State, Proposal], list[Separation] | None] | None = None
     recession: Callable[[Clock], Ray | Array | None] | None = None
-    first_bound: Callable[[State], None] | None = None
     fallback: Callable[[], Relaxation] | None = None
     start: Proposal | None = None  # the point before the first iteration
     proof: tuple[Support, ...] = ()  # the atoms of an earlier proof
@@ -141,7 +138,7 @@ def begin(relaxation: Relaxation) -> State:
     """What is known before the first iteration."""
     program, tol, atol = relaxation.program, relaxation.options.tol, relaxation.scaling.objective * relaxation.atol
     x = np.clip(np.zeros(program.n), program.lower, program.upper)
-    margin = relaxation.tuning.margins.first * tol * relaxation.held.scale
+    margin = relaxation.tuning.share * tol * relaxation.held.scale
     none = Bounds((np.inf,) * len(program.families))
     return State(tol, atol, margin, relaxation.start or Proposal(x), none)
 
@@ -229,7 +226,7 @@ def rounding_error(program: Program, point: Proposal, separations: list[Separati
 
 def lagrangian_bound(relaxation: Relaxation, proposal: Proposal, centre: Array, allowed: float) -> Lower:
     """What multipliers prove with the help of all cuts; the atoms of an earlier proof are few, and tried first."""
-    program, share = relaxation.program, relaxation.tuning.proof_share * allowed
+    program, share = relaxation.program, relaxation.tuning.share * allowed
     units, known = np.abs(centre) + relaxation.units, relaxation.proof
     if known:
         found = prove_lower(program, proposal.support, proposal.rows, centre, units, share, known)

@@ -23,37 +23,8 @@ from ..model.families import FamilyViolation, RowFamily
 from ..model.program import STORAGE, Program
 from ..oracles.base import Ints
 from ..proof.certificate import Array, Support
-from ..validation import Configuration, Count, Positive, Share
-
-
-@dataclass(frozen=True)
-class RemezTuning(Configuration):
-    """How references are exchanged.
-
-    Parameters
-    ----------
-    points, least_points
-        Points of the table in which extrema are looked for, for every variable, and the fewest of a family; they are
-        denser at both ends of its index set, as extrema are.
-    christoffel
-        Points for every variable from which the first reference is spread.
-    below
-        How far below its neighbours, relative to the level, an extremum between points of the table may look.
-    most
-        References that are tried.
-    share
-        The share of the gap that is left to the difference between the largest error and the level.
-    patience
-        References in a row that come no nearer, after which rounding is to blame, or another kind of problem.
-    """
-
-    points: Count = 7
-    least_points: Count = 24
-    christoffel: Count = 3
-    below: Share = 0.1
-    most: Count = 30
-    share: Positive = 0.2
-    patience: Count = 3
+from .options import Options
+from .sampling import SamplingTuning
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,18 +160,19 @@ def _suits(family: RowFamily, n: int) -> bool:
     return bool(flat and same and wide and getattr(family, "smooth", False))
 
 
-def levelled(program: Program, level: int, allowed: Callable[[Array], float], tuning: RemezTuning) -> Levelled | None:
+def levelled(program: Program, level: int, allowed: Callable[[Array], float], options: Options) -> Levelled | None:
     """The reference whose level is the largest error, up to a share of the gap; None where there is none of this kind.
 
     The gap that is `allowed` depends on the point.
     """
-    bands = _bands(program, level, tuning)
+    tuning = options.tuning
+    bands = _bands(program, level, tuning.sampling)
     if not bands:
         return None
     best: Levelled | None = None
-    reference, highest, patience = _first(bands, program.n, tuning), 0.0, 0
+    reference, highest, patience = _first(bands, program.n, tuning.sampling), 0.0, 0
     least = min(float(band.paid.min()) for band in bands)
-    for _ in range(tuning.most):
+    for _ in range(options.max_iterations):
         check("exchange of references")
         found = _solved(program, reference)
         if found is not None and found.x[level] < 0:  # the other signs alternate as well
@@ -208,14 +180,14 @@ def levelled(program: Program, level: int, allowed: Callable[[Array], float], tu
         if found is None or not found.x[level] > 0:
             return best
         height = float(found.x[level])
-        peaks = _peaks(program, bands, found.x, height, tuning)
+        peaks = _peaks(program, bands, found.x, height, tuning.sampling)
         excess = float(peaks.excess.max(initial=0.0))
         patience = 0 if height > highest else patience + 1
         highest = max(highest, height)
         if best is None or excess < best.excess:
             best = replace(found, excess=excess, least=least)
         goal = tuning.share * allowed(found.x) / float(program.c[level])
-        if excess <= goal or patience >= tuning.patience:
+        if excess <= goal or patience >= tuning.tries:
             return best
         # Where there are too few extrema, points of this reference are as good: the error there has the level's size.
         chosen = _alternating(peaks, program.n) or _alternating(peaks.beside(found.reference), program.n)
@@ -225,10 +197,10 @@ def levelled(program: Program, level: int, allowed: Callable[[Array], float], tu
     return best
 
 
-def _bands(program: Program, level: int, tuning: RemezTuning) -> list[Band]:
+def _bands(program: Program, level: int, tuning: SamplingTuning) -> list[Band]:
     """The families, and tables of their rows; none where these are no pairs."""
     widths = np.array([f.domain.upper[0] - f.domain.lower[0] for f in program.families])
-    shares = np.ceil(tuning.points * program.n * widths / widths.sum()).astype(int)
+    shares = np.ceil(tuning.extrema * program.n * widths / widths.sum()).astype(int)
     bands = []
     for number, (family, share) in enumerate(zip(program.families, shares.tolist(), strict=True)):
         band = Band(family, number, level, max(share, tuning.least_points))
@@ -238,9 +210,9 @@ def _bands(program: Program, level: int, tuning: RemezTuning) -> list[Band]:
     return sorted(bands, key=lambda band: band.lower)
 
 
-def _first(bands: list[Band], n: int, tuning: RemezTuning) -> Peaks:
+def _first(bands: list[Band], n: int, tuning: SamplingTuning) -> Peaks:
     """Index points at the quantiles of the Christoffel function, with alternating signs."""
-    thin = max(sum(band.count for band in bands) // (tuning.christoffel * n), 1)
+    thin = max(sum(band.count for band in bands) // (tuning.extrema // 2 * n), 1)
     places = [np.unique(np.append(np.arange(0, band.count, thin), band.count - 1)) for band in bands]
     tables = [band.table[some] for band, some in zip(bands, places, strict=True)]
     for table in tables:
@@ -306,7 +278,7 @@ def _rows(program: Program, reference: Peaks, component: Ints) -> tuple[Array, A
     return matrix, rhs
 
 
-def _peaks(program: Program, bands: list[Band], x: Array, level: float, tuning: RemezTuning) -> Peaks:
+def _peaks(program: Program, bands: list[Band], x: Array, level: float, tuning: SamplingTuning) -> Peaks:
     """All extrema that matter, from left to right."""
     parts = [band.peaks(program.violation(band.number, x), level, tuning.below) for band in bands]
     every = np.concatenate(parts, axis=1)

@@ -25,24 +25,6 @@ def first_cuts(program: Program, points: Sequence[Array]) -> list[Support]:
     return [Support(f, c, y, 0.0) for f, each in enumerate(points) for y in each for c in rows[f]]
 
 
-def end_cuts(program: Program) -> list[Support]:
-    """Rows that are affine in their index, at the two ends of every axis along which they have a slope, each once.
-
-    They hold all slopes from the beginning, so that no coefficient of a rule runs off.
-    """
-    found: dict[object, Support] = {}
-    for f, family in enumerate(program.families):
-        m, form = family.domain.dim, family.linear
-        ends = None if form is None else family.domain.support(np.concatenate([np.eye(m), -np.eye(m)]))
-        if form is not None and ends is not None:
-            row, axis, _ = form.by_axis(np.arange(len(family.columns)))
-            for c, k in zip(row.tolist(), axis.tolist(), strict=True):
-                for y in (ends[0][k], ends[0][m + k]):
-                    cut = Support(f, c, y, 0.0)
-                    found.setdefault(cut.place, cut)
-    return list(found.values())
-
-
 def cuts_at(separations: Sequence[Separation], above: float = -np.inf, most: int | None = None) -> list[Support]:
     """The points found with a violation beyond `above`, as cuts; so many of a family at most."""
     return [

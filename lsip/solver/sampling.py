@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..deadline import EFFORT
 from ..model.families import FamilyViolation, RowFamily, contract
 from ..model.program import STORAGE
 from ..oracles import Separation
@@ -31,25 +32,26 @@ class SamplingTuning(Configuration):
     Parameters
     ----------
     most_rows
-        With more rows an index, proofs are asked at once.
+        With more rows an index, proofs are asked at once; and entries of a row that do not fill the reduced system of
+        Newton's method in large models.
     points, least_points, most_points
         Points for every coefficient of a row, and the fewest and the most in all; `points` and `most_points` in one,
-        two, three and more dimensions.
-    most_entries
-        Numbers in a table; families whose least table is larger are not sampled.
+        two, three and more dimensions. The fewest are also what is looked at in other places, and as many peaks are
+        followed at most; there are three for every coefficient of a row otherwise.
     below
-        How far below the threshold a sampled peak is still followed, relative to the range of the violation.
-    most_peaks
-        Peaks that are followed at most; there are three for every coefficient of a row otherwise.
+        How far below the threshold a sampled peak is still followed, relative to the range of the violation, or to the
+        level of a best approximation.
+    extrema
+        Points for every variable of the table in which extrema of a best approximation are looked for, denser at both
+        ends of its index set, as extrema are; the first reference is spread from half as many.
     """
 
     most_rows: Count = 50
     points: tuple[Natural, ...] = (8, 40, 80, 100)
-    least_points: Count = 40
+    least_points: Count = 64
     most_points: tuple[Natural, ...] = (400, 1000, 1500, 2000)
-    most_entries: Count = 400_000
-    below: Share = 0.03
-    most_peaks: Count = 64
+    below: Share = 0.1
+    extrema: Count = 7
 
 
 TUNING = SamplingTuning()
@@ -61,7 +63,7 @@ class SampledRows:
     def __init__(self, family: RowFamily, first: Array, tuning: SamplingTuning = TUNING) -> None:
         self.family, self.domain, self.tuning = family, family.domain, tuning
         (p, k), m = family.columns.shape, self.domain.dim
-        most = min(_in(m, tuning.most_points), tuning.most_entries // (p * (k + 1)))
+        most = min(_in(m, tuning.most_points), EFFORT.batch // (p * (k + 1)))
         count = int(np.clip(_in(m, tuning.points) * (k + 1), tuning.least_points, most))
         spread = self.domain.spread(count)
         if m > 1:  # the outermost points move onto the boundary, where many maxima are
@@ -74,14 +76,14 @@ class SampledRows:
         self.points = points[order]
         self.table = np.moveaxis(np.concatenate([a, b[..., None]], axis=-1)[order], 1, 0).copy()  # (p, N, K + 1)
         self.spacing = 0.75 * (self.domain.upper - self.domain.lower) * count ** (-1.0 / m)
-        self.most = int(np.clip(3 * (k + 1), 8, tuning.most_peaks))
+        self.most = int(np.clip(3 * (k + 1), 8, tuning.least_points))
         self.refined: Peaks = (np.zeros((0, m)), np.zeros(0, dtype=np.intp), np.zeros((0, k + 1)))
 
     @staticmethod
     def suits(family: RowFamily, tuning: SamplingTuning = TUNING) -> bool:
         """Whether a table of the family's rows is small."""
         p, k = family.columns.shape
-        small = tuning.least_points * p * (k + 1) <= tuning.most_entries
+        small = tuning.least_points * p * (k + 1) <= EFFORT.batch
         return small and p <= tuning.most_rows and k <= STORAGE.most_dense
 
     def separate(self, violation: FamilyViolation, threshold: float, refine: bool = True) -> Separation:

@@ -11,9 +11,7 @@ from collections.abc import Sequence
 
 from ..oracles import Oracle, is_instant
 from .averaged_iterate import AveragedIterate
-from .confining import Confining
 from .face_centre import OptimalFaceCentre
-from .level import Level
 from .linear_master import LinearMaster
 from .newton import Newton
 from .options import Options
@@ -21,20 +19,11 @@ from .relaxation import Strategy
 
 
 def strategies(
-    held: LinearMaster,
-    oracles: Sequence[Oracle],
-    options: Options,
-    flat: OptimalFaceCentre,
-    confining: Confining | None,  # where many variables are free
+    held: LinearMaster, oracles: Sequence[Oracle], options: Options, flat: OptimalFaceCentre
 ) -> tuple[Strategy, ...]:
     """Those that suit a program."""
-    found: list[Strategy] = []
-    if confining is not None:
-        found.append(Level(options.tuning.level, confining))
-    if all(is_instant(oracle) for oracle in oracles):
-        found.append(AveragedIterate())
-    if confining is None:
-        found.append(flat)
+    found: list[Strategy] = [AveragedIterate()] if all(is_instant(oracle) for oracle in oracles) else []
+    found.append(flat)
     if options.polish:
-        found.append(Newton(held, options.tuning.newton))
+        found.append(Newton(held, options.tuning))
     return tuple(found)

@@ -18,14 +18,15 @@ from scipy import sparse
 
 from ..domains import Domain
 from ..errors import OutOfTime
-from ..expressions.interval import TINY
+from ..expressions.interval import EPS, TINY
 from ..masters.base import is_sparse
-from ..model.program import Layout, Program
+from ..model.program import STORAGE, Layout, Program
 from ..oracles import Separation
 from ..oracles.base import Ints
 from ..oracles.distinct import distinct
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.dual import Dual
+from ..proof.linear_algebra import ROUNDING
 from ..proof.prove import Feasible, Lower, reproven
 from ..reductions.chain import forward, reduce
 from ..reductions.equilibration import Scaling
@@ -36,6 +37,7 @@ from .options import Options
 from .relaxation import Relaxation, begin, counted, objective
 from .rows import Known, cut_rows, cuts_at
 from .state import End, Proposal, State
+from .tuning import Tuning
 
 Mask = NDArray[np.bool_]
 
@@ -49,35 +51,18 @@ class WarmStartTuning:
 
     Parameters
     ----------
-    light
-        The share of all multipliers below which an atom of an earlier proof only makes up for rounding.
-    telling
-        A value that is larger, in units of an earlier solve, has a relative gap worth closing in these units.
-    apart, few
-        How far cuts of an earlier solve have to be from others, relative to the index set, to be used again, in models
-        of so few variables.
-    held, held_a_column
-        Cuts of an earlier solve that are used again at most, in all models and for every variable.
-    trusted
-        Residuals of a step from an earlier answer, from which the next one squares them to nothing.
-    changes
-        Times that variables may come to their bounds or leave them on the way from an earlier answer, and atoms go.
-    tried
-        Index points at which the point that Newton finds from an earlier answer is tried before any proof.
+    apart
+        How far cuts of an earlier solve have to be from others, relative to the index set, to be used again in small
+        models.
     """
 
-    light: float = 1e-7
-    telling: float = 1e-5
     apart: float = 1e-3
-    few: int = 100
-    held: int = 20
-    held_a_column: int = 4
-    trusted: float = 1e-7
-    changes: int = 4
-    tried: int = 64
 
 
 TUNING = WarmStartTuning()
+# The share of all multipliers below which an atom of an earlier proof only makes up for rounding, and residuals that
+# the next step squares to nothing.
+LIGHT = np.sqrt(EPS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +85,7 @@ class Earlier:
     basis: tuple[Ints, Ints] | None  # columns that balance, and the multipliers that do; None where others stand there
     grown: bool = False  # whether there are constraints that it did not know
 
-    def points(self, program: Program) -> tuple[Support, ...]:
+    def points(self, program: Program, tuning: Tuning) -> tuple[Support, ...]:
         """Index points to begin with: those of the proof, and cuts that are not next to one of them.
 
         In large models, Newton's method seldom finds the last digits, and cuts on both sides of a maximiser do. Of many
@@ -108,7 +93,7 @@ class Earlier:
         up otherwise.
         """
         every, kept = (*self.support, *self.cuts), list[int]()
-        apart = TUNING.apart if program.n <= TUNING.few else 0.0
+        apart = TUNING.apart if program.n <= STORAGE.most_dense else 0.0
         for f, family in enumerate(program.families):
             mine = np.array([i for i, s in enumerate(every) if s.family == f], dtype=np.intp)
             if len(mine):
@@ -116,7 +101,7 @@ class Earlier:
                 radius = apart * (family.domain.upper - family.domain.lower)
                 kept += mine[distinct(y, -mine.astype(float), component, radius, len(mine))].tolist()
         chosen = [every[i] for i in sorted(kept)]
-        if self.x is None or len(chosen) <= (most := TUNING.held + TUNING.held_a_column * program.n):
+        if self.x is None or len(chosen) <= (most := tuning.many * program.n + tuning.sampling.least_points):
             return tuple(chosen)
         rows, rhs = cut_rows(program, chosen)
         room = (rhs - rows @ self.x) / np.maximum(abs(rows) @ np.abs(self.x) + np.abs(rhs), TINY)
@@ -205,7 +190,7 @@ def warm_start(given: Program, options: Options, exchange: Exchange) -> Relaxati
     known = earlier.x is not None and warm.certified and np.isfinite(warm.upper - warm.lower)
     known = known and sum(s.multiplier for s in earlier.support) > 0
     if not (known and options.polish and isinstance(kept, Kept)):
-        return exchange(earlier.points(given), earlier.support)
+        return exchange(earlier.points(given, options.tuning), earlier.support)
     made = WarmStart(given, options, earlier, kept, exchange)
     return made if made.polished() else made.exchange()
 
@@ -235,7 +220,7 @@ class WarmStart(Relaxation):
     ) -> None:
         x = np.asarray(earlier.x)
         value = kept.scaling.objective * float(given.c @ x + given.constant)
-        known = kept.scaling.extended(given) if abs(value) >= TUNING.telling else None
+        known = kept.scaling.extended(given) if abs(value) * options.tol >= ROUNDING else None
         if known is None:
             super().__init__(reduce(given), options)
         else:
@@ -268,12 +253,12 @@ class WarmStart(Relaxation):
         """A margin that costs what it may."""
         allowed, tuning = begin(self).allowed(objective(self.program, self.first.x)), self.tuning
         wanted = tuning.margin_share * allowed / _total(self.first)
-        return min(max(wanted, tuning.finest_margin), tuning.margins.largest * self.kept.scale)
+        return min(max(wanted, ROUNDING), tuning.largest_margin * self.kept.scale)
 
     def polished(self) -> bool:
         """Move what holds the solution in place; what only makes up for rounding in a proof stays where it is."""
         support = list(self.first.support)
-        least = TUNING.light * _total(self.first)
+        least = LIGHT * _total(self.first)
         heavy = sorted((i for i, s in enumerate(support) if s.multiplier > least), key=lambda i: support[i].family)
         holding = tuple(support[i] for i in heavy)
         merged = cluster(self.program, holding, [])
@@ -281,7 +266,7 @@ class WarmStart(Relaxation):
         found: Proposal | None = replace(self.first, support=holding if self.stands else merged)
         entering = self._entering(self.first.x)
         self.stands = self.stands and not entering
-        for _ in range(TUNING.changes):
+        for _ in range(self.tuning.tries):
             assert found is not None
             try:
                 found = self._settled(self._entered(found, entering))
@@ -326,14 +311,14 @@ class WarmStart(Relaxation):
         A variable that comes to a bound stays there, one that the objective pulls off its bound leaves it, and an atom
         whose multiplier would be negative is no atom of the answer.
         """
-        program, margin, steps = self.program, self._margin(), self.tuning.newton.steps
+        program, margin, steps = self.program, self._margin(), self.tuning.patience
         basis = self.kept.conditioning.basis()
         moved = self.kept.scaling.columns / self.scaling.columns
         if (moved != 1).any():
             basis = sparse.diags(moved) @ basis
         free = movable(program, first.x)
-        for _ in range(TUNING.changes):
-            found = polish(program, first, margin, basis, steps, np.inf, TUNING.trusted, free)
+        for _ in range(self.tuning.tries):
+            found = polish(program, first, margin, basis, steps, np.inf, LIGHT, free)
             if found is None:
                 return None
             atoms = tuple(s for s in found.support if s.multiplier > 0)
@@ -349,7 +334,7 @@ class WarmStart(Relaxation):
         """Which variables at their bounds would gain by leaving them."""
         if free.all():
             return ~free
-        program, tiny = self.program, TUNING.light
+        program, tiny = self.program, LIGHT
         rows, _ = cut_rows(program, list(point.support))
         weights = np.array([s.multiplier for s in point.support])
         cost = program.c + rows.T @ weights + program.A.T @ point.rows
@@ -366,7 +351,7 @@ class WarmStart(Relaxation):
         """The worst of a few points."""
         domain = self.program.families[f].domain
         if domain not in self._spread:  # families may share it
-            self._spread[domain] = domain.spread(TUNING.tried)
+            self._spread[domain] = domain.spread(self.tuning.sampling.least_points)
         points = self._spread[domain]
         values = self.program.violation(f, x).values(points)
         worst, component = values.argmax(axis=0), np.arange(values.shape[1])
@@ -375,12 +360,12 @@ class WarmStart(Relaxation):
     def exchange(self) -> Relaxation:
         """The exchange, with what was found here."""
         new = self.held.cuts[len(self.earlier.cuts) :]
-        return self._exchange((*self.earlier.points(self.given), *new), self.earlier.support)
+        return self._exchange((*self.earlier.points(self.given, self.tuning), *new), self.earlier.support)
 
     def lower_bound(self, state: State, proposal: Proposal, centre: Array, allowed: float) -> Lower:
         if self.stands and self.earlier.basis is not None:
             dual = Dual(proposal.support, proposal.rows, *self.basis)
-            found = reproven(self.program, dual, centre, self.tuning.proof_share * allowed)
+            found = reproven(self.program, dual, centre, self.tuning.share * allowed)
             if found is not None:
                 return found
         return super().lower_bound(state, proposal, centre, allowed)

@@ -13,7 +13,7 @@ from lsip import catalogue
 
 from ... import resolve, robust
 from ..models import MODELS
-from ..rules import SLOW
+from ..rules import MANY, SLOW
 from ..scaling import drawn, scalable, scaled
 from ..soundness import classes, doors
 from ..soundness.models import Model
@@ -31,8 +31,8 @@ def stored() -> dict[str, Item]:
     items |= {f"published/{name}": Item(model.build, within_limits) for name, model in MODELS.items()}
     for name, case in robust.CASES.items():
         items[f"robust/{name}"] = Item(case.ours, partial(within_limits, tol=robust.TOL))
-        if name not in SLOW:
-            by_cuts = partial(within_limits, method=lsip.Exchange(tol=robust.TOL))
+        if name not in (*SLOW, *MANY):
+            by_cuts = partial(within_limits, method=lsip.Exchange(oracle="support", tol=robust.TOL))
             items[f"robust_by_cuts/{name}"] = Item(case.ours, by_cuts)
     for kind in DOMAINS:
         for seed in range(TAME):

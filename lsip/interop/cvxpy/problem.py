@@ -59,7 +59,7 @@ class ConvexOptions(Options):
 
     tol: float = 1e-6
     max_iterations: int = 200
-    tuning: Tuning = field(default=Tuning(patience=6, frozen=5, regional=2, stretches=6, proof_share=0.5), repr=False)
+    tuning: Tuning = field(default=Tuning(patience=6, tries=2, share=0.5), repr=False)
 
 
 class Problem:
