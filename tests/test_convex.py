@@ -541,7 +541,7 @@ def test_sums_of_norms_with_an_index_beside_them():
     lengths = sum(np.linalg.norm(x - p) for p in rng.normal(size=(5, 3)))
     rows = [lsip.forall(t, x[0] + x[1] * t + x[2] * t**2 >= np.sin(t) + 0.1), np.linalg.norm(x) + np.abs(x[0]) <= 2]
     problem = lsip.Problem(lsip.minimize(lengths), rows)
-    conic, cut = problem.solve(verbose=False), problem.solve(method=lsip.Exchange(), verbose=False)
+    conic, cut = (problem.solve(oracle=oracle, verbose=False) for oracle in (None, lsip.oracles.BranchAndBound()))
     assert conic.certified
     assert cut.certified
     assert max(conic.lower, cut.lower) <= min(conic.upper, cut.upper)

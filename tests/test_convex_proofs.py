@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -134,9 +135,15 @@ def feasible_point(program: Any, certificate: Any) -> list[arb]:
     if not len(equal):
         assert not certificate.box.any()
         return x
-    box = balls(certificate.box)
     A = [balls(row) for row in program.A[equal].toarray()]
     left = [arb(float(program.row_upper[i])) - dot(a, x) for i, a in zip(equal, A, strict=True)]
+    if not certificate.box.any():  # the point itself is said to be one
+        exact = [Fraction(float(v)) for v in certificate.x]
+        for i in equal:
+            row = zip(program.A[[i]].toarray()[0], exact, strict=True)
+            assert sum(Fraction(float(a)) * v for a, v in row) == Fraction(float(program.row_upper[i]))
+        return x
+    box = balls(certificate.box)
     square = flint.arb_mat([[dot([p * w for p, w in zip(a, box, strict=True)], b) for b in A] for a in A])
     u = square.solve(flint.arb_mat([[v] for v in left]))
     moves = [w * dot([a[j] for a in A], [u[i, 0] for i in range(len(A))]) for j, w in enumerate(box)]

@@ -375,7 +375,8 @@ def _rule_in_pieces(e: float) -> tuple[lsip.Problem, Any]:
     need = forall(z, order >= z[0] + e)
     return (
         lsip.Problem(
-            minimize(x[0]), [need, forall(z, order >= -z[0]), forall(z, order >= z[1] / 3), forall(z, x[0] >= order)]
+            minimize(x[0]),
+            [need, forall(z, order >= -z[0] / 2), forall(z, order >= z[1] / 3), forall(z, x[0] >= order)],
         ),
         (need, lambda v: 1.0),
     )
@@ -456,7 +457,7 @@ def test_points_of_rules_in_pieces_are_points_of_the_index() -> None:
     assert all(len(family.coordinates) == 2 for family in solution.families)
     values = solution.violation(solution.dual(need)[0].family).values(np.array([[0.5, -0.5], [-1.0, 1.0]]))
     order = solution["order"]
-    expected = [[z[0] - order(np.array(z)), -z[0] - order(np.array(z))] for z in ([0.5, -0.5], [-1.0, 1.0])]
+    expected = [[z[0] - order(np.array(z)), -z[0] / 2 - order(np.array(z))] for z in ([0.5, -0.5], [-1.0, 1.0])]
     assert values[:, :2] == pytest.approx(np.array(expected), abs=1e-7)
 
 

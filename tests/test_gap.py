@@ -282,9 +282,11 @@ def test_columns_that_samples_hardly_see_excuse_no_gap(kernel: str, width: float
 
 @pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
 def test_an_absolute_gap_rests_on_the_terms_of_the_proof(size: float) -> None:
-    """What `atol` may close is at most the rounding of what the proof adds up, whatever units the data suggest."""
-    t, x = lsip.Index("t", lsip.Interval(0, 1)), lsip.Variable(name="x")
-    solution = lsip.Problem(lsip.minimize(x), [lsip.forall(t, x >= size * t * (1 - t))]).solve(verbose=False)
-    program, certificate = solution.program, solution.certificate
-    terms = 2 * abs(solution.value)
-    assert unresolved(program, terms, certificate.support) <= 8 * 4 * ROUNDING * terms
+    """Where a column may be large at a place that nobody has seen, `atol` is no more than the rounding of the proof."""
+    y, x = lsip.Index("y", lsip.Ball([0, 0], 1)), lsip.Variable(2, name="x", lower=0, upper=size)
+    corner = np.exp(-1e4 * ((y - np.array([1.0, 1.0])) ** 2).sum(axis=-1))  # which is outside of the ball
+    rows = lsip.forall(y, x[0] + x[1] * corner >= size * (1 - y[0] ** 2))
+    solution = lsip.Problem(lsip.minimize(x.sum()), [rows]).solve(verbose=False)
+    assert solution.value == pytest.approx(size, rel=1e-6)
+    terms = 2 * size
+    assert unresolved(solution.program, terms, solution.certificate.support) <= 8 * 4 * ROUNDING * terms

@@ -363,7 +363,7 @@ def total(terms: list[Any]) -> Any:
     return reduce(lambda a, b: ("add", a, b), terms) if terms else 0.0
 
 
-def multiple(factor: float, item: Any) -> Any:
+def multiple(factor: float, item: object) -> Any:
     """A number times an operand."""
     return item if factor == 1 else ("negative", item) if factor == -1 else ("multiply", factor, item)
 

@@ -84,7 +84,7 @@ class ClarabelProgram(WrittenProgram):
         return settings
 
 
-def _close(x: Array, equal: int, curved: int, matrix: Any, right: Array, most: float = 1e-5) -> bool:
+def _close(x: Array, equal: int, curved: int, matrix: sparse.csc_matrix, right: Array, most: float = 1e-5) -> bool:
     """Whether a point is worth a look: it misses no linear row by more than `most`, in units of its own size."""
     missed = (matrix @ x - right)[: len(right) - curved]
     missed[:equal] = np.abs(missed[:equal])

@@ -40,6 +40,7 @@ class PeakTuning:
 TUNING = PeakTuning()
 _sampled = Remembered[RowFamily, tuple[Array, Array]]()
 _known = Remembered[RowFamily, Array]()
+_unseen = Remembered[RowFamily, bool]()
 
 
 def sampled(family: RowFamily) -> tuple[Array, Array]:
@@ -74,6 +75,12 @@ def peaks(family: RowFamily) -> Array:
     return _known[family]
 
 
+def unseen(family: RowFamily) -> bool:
+    """Whether columns may be far larger somewhere than at the points that are known: then units say little."""
+    peaks(family)
+    return family in _unseen
+
+
 def _found(family: RowFamily) -> Array:
     """Every column that may grow far beyond its sample, followed into the half of its box that promises more.
 
@@ -92,7 +99,10 @@ def _found(family: RowFamily) -> Array:
     seen = np.maximum(np.abs(sampled(family)[0]).max(axis=0), NOTHING)
     p, k = seen.shape
     bounds = largest(np.tile(domain.lower, (p, 1)), np.tile(domain.upper, (p, 1)), np.arange(p))
-    i, j = (found[: EFFORT.entries // max(k, 1)] for found in np.nonzero(bounds > TUNING.growth * seen))
+    most = EFFORT.entries // max(k, 1)
+    i, j = np.nonzero(bounds > TUNING.growth * seen)
+    lost = len(i) > most
+    i, j = i[:most], j[:most]
     lower, upper = (np.tile(end, (len(i), 1)) for end in (domain.lower, domain.upper))
     while len(i):
         check("peaks")
@@ -107,15 +117,21 @@ def _found(family: RowFamily) -> Array:
         bound, middle = np.maximum(below, above), 0.5 * lower + 0.5 * upper
         value = largest(middle, middle, i)[n, j]
         hidden = bound > TUNING.growth * seen[i, j]
-        peak = hidden & (2.0 * value >= bound)
+        peak = hidden & np.isfinite(value) & (2.0 * value >= bound)
         points.append(middle[peak])
         stay = hidden & ~peak & divided
+        lost = lost or bool((hidden & ~peak & ~divided).any())
         i, j, lower, upper = i[stay], j[stay], lower[stay], upper[stay]
     every = np.concatenate(points)
-    return every[domain.contains(every)]
+    inside = domain.contains(every)
+    if lost or not inside.all():
+        _unseen[family] = True
+    return every[inside]
 
 
 def inherit(family: RowFamily, inner: RowFamily) -> None:
     """The peaks of a family are those of another one, whose columns have other units: nobody needs to look again."""
     if inner in _known:
         _known[family] = _known[inner]
+    if inner in _unseen:
+        _unseen[family] = True

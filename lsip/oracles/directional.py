@@ -45,8 +45,9 @@ TUNING = DirectedTuning()
 class Directional(Taylor):
     """Expansions of the entries over boxes of one cell of the indices."""
 
-    def __init__(self, family: Any, cell: Cell) -> None:
-        self.directed: Directed = family
+    def __init__(self, family: Rows, cell: Cell) -> None:
+        assert isinstance(family, Directed)
+        self.directed = family
         super().__init__(family.entries, cell)
 
     def other(self, family: Rows) -> Directional:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..deadline import check
 from ..domains import Cell
@@ -149,7 +150,7 @@ class Taylor(QuadraticBounder):
         rows = self._layout(quadratic) | {"lower": lower, "upper": upper}
         return rows if sides is None else cut_off(rows, sides, pieces, straddles)
 
-    def _rather_whole(self, quadratic: Quadratic, lower: Array, upper: Array, pieces: Any) -> Quadratic:
+    def _rather_whole(self, quadratic: Quadratic, lower: Array, upper: Array, pieces: NDArray[Any]) -> Quadratic:
         """Enclosures of the whole box for what has none on a piece of it.
 
         A branch that is extended over the box may not be defined there, as 1 / t is not in 1 / max(t, 0.1), which has

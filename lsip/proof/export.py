@@ -175,7 +175,7 @@ class _ProofSteps:
             known[i] = node.proven(steps, [known[a] for a in args])
         return steps, known[tape.written.output]
 
-    def step(self, op: str, *args: int, **extra: Any) -> int:
+    def step(self, op: str, *args: int, **extra: object) -> int:
         """The place of a step."""
         given = [Fraction(self.steps[a]["value"]) for a in args if self.steps[a]["op"] == "constant"]
         if op in _EXACT and len(given) == len(args):

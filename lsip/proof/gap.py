@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..model.peaks import sampled
+from ..model.peaks import sampled, unseen
 from ..model.program import Program
 from .certificate import Support
 from .linear_algebra import ROUNDING, UNDERFLOW
@@ -53,10 +53,10 @@ def unresolved(program: Program, size: float, support: Iterable[Support]) -> flo
     """What rounding leaves of the terms of a proof, of that size in all: no gap is excused by terms that it has not.
 
     An optimum of zero has no terms but those that other index points have, so right-hand sides count as they are at
-    sampled ones; and bounds of variables, where these are nothing beside them. Of a norm that vanishes, no multiplier
-    tells the terms: where there are cones, nothing is said.
+    sampled ones; and bounds of variables, where these are nothing beside them. That is still less than an optimum of
+    zero may need, so nothing is said where the data of the model tell its terms: where no column has unseen peaks.
     """
-    if program.cones is not None:
+    if not any(map(unseen, program.families)):
         return np.inf
     sides = [s.multiplier * np.abs(sampled(program.families[s.family])[1][:, s.component]).max() for s in support]
     ends = np.abs(np.clip(np.where(program.c > 0, program.lower, program.upper), -LARGEST, LARGEST))

@@ -260,7 +260,7 @@ class ConicForm:
         return FiniteProgram(c, -free, free, A, np.where(equal, b, -np.inf), b, cones=cones)
 
 
-def _wider(A: Any, more: int) -> sparse.csr_matrix:
+def _wider(A: sparse.csr_matrix, more: int) -> sparse.csr_matrix:
     """A matrix with so many empty columns behind its own."""
     return sparse.csr_matrix(sparse.hstack([sparse.csr_matrix(A), sparse.csr_matrix((A.shape[0], more))]))
 

@@ -180,7 +180,7 @@ class DecomposedRelaxation(Relaxation):
 
     def _find_feasible(self, state: State) -> End | None:
         """No mixture of the known points keeps the known rows: find one that does, or prove that there is none."""
-        for _ in range(self.options.max_iterations):
+        for _ in range(max(self.options.max_iterations, Options.max_iterations)):  # however few may follow it
             check("exchange")
             found = self.master.best_margin()
             if found.slack < 0:
