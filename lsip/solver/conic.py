@@ -156,7 +156,7 @@ class ConicRelaxation(Relaxation):
             tuning, scale = self.tuning, self.held.scale
             wanted = float(np.clip(wanted, TUNING.least_margin * scale, tuning.largest_margin * scale))
             wanted = wanted if first else min(wanted, state.margin)
-            again = not tuning.touching < state.margin / wanted < 1 + tuning.touching
+            again = not tuning.calm[0] < state.margin / wanted < tuning.calm[1]
             state.margin = wanted if again else state.margin
         return not (self._fit(found, budget, state.slater, first) or again)
 

@@ -86,13 +86,13 @@ class LinearRelaxation(Relaxation):
         """A margin that costs what it may; the relaxation is solved again where it was far off."""
         tuning = self.tuning
         allowed = state.allowed(value)
-        if state.scaled_gap and allowed < tuning.share * state.tol:  # rounding is in the way of a gap so small
+        if state.scaled_gap and allowed < tuning.share**3 * state.tol:  # rounding is in the way of a gap so small
             allowed = state.tol
         wanted = tuning.margin_share * allowed / total
         if wanted < ROUNDING:  # halved with every feasible point whose gap stays open, if there is no end
             wanted = max(wanted, ROUNDING * (0.5**state.patience if self._unrounded else 1.0))
         wanted = min(wanted, tuning.largest_margin * self.held.scale)
-        if tuning.touching < state.margin / wanted < 1 + tuning.share:
+        if tuning.calm[0] < state.margin / wanted < tuning.calm[1]:
             return
         state.margin = wanted
         try:
@@ -162,7 +162,7 @@ class LinearRelaxation(Relaxation):
 
     def _leaning(self, z: Array) -> NDArray[np.bool_]:
         """Which coordinates lean on the box that stands in for infinite bounds."""
-        found: NDArray[np.bool_] = np.abs(z) >= (1 - self.tuning.share) * self.held.limit
+        found: NDArray[np.bool_] = np.abs(z) >= (1 - self.tuning.share**2) * self.held.limit
         return found
 
     def _stretch(self, z: Array) -> bool:

@@ -75,8 +75,9 @@ class Tuning(Configuration):
         Without a time limit: iterations after which a lower bound is first proven, to be shown and for the case of an
         interrupt; again after twice as many, and so on. Upper bounds begin after `tries` times as many.
     touching
-        The share of the margin: index points at which less of it is left are cut off, too. A margin that is at least
-        this share of the one wanted, and more by `share` at most, is left alone.
+        The share of the margin: index points at which less of it is left are cut off, too.
+    calm
+        A margin between these multiples of the one wanted is left alone.
     largest_margin
         The largest margin, relative to the size of right-hand sides; less of a margin than this share is no room.
     visible
@@ -105,6 +106,7 @@ class Tuning(Configuration):
     patience: Count = 8
     first_bounds: Natural = 8
     touching: Share = 0.5
+    calm: tuple[Positive, Positive] = (0.3, 1.2)
     largest_margin: Positive = 1e-3
     visible: Factor = 5.0
     reach: Positive = 1e4
