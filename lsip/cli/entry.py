@@ -57,6 +57,10 @@ def _run(arguments: Sequence[str]) -> int:
         forget_stdout()
         return SOLVED
     except OSError as error:
+        try:
+            sys.stdout.flush()
+        except OSError:  # what is left cannot be written, and Python would try it once more at its end
+            forget_stdout()
         return fail(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
     except MemoryError:
         return fail("The memory of this machine is not enough for this model.")
