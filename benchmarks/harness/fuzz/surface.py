@@ -61,6 +61,7 @@ WITHIN = {  # methods that the rooms call on each other's objects: nothing that 
         "key",
         "label",
         "lanes",
+        "moved",
         "log_prob",
     ),
     *("log_probs", "logits", "monomial", "nodes", "now", "of", "open", "place", "proven", "read", "refuse", "remember"),
@@ -70,6 +71,7 @@ WITHIN = {  # methods that the rooms call on each other's objects: nothing that 
         "scaled",
         "shared",
         "slopes",
+        "source",
         "split",
         "substituted",
         "sum_last",
@@ -77,7 +79,7 @@ WITHIN = {  # methods that the rooms call on each other's objects: nothing that 
         "take",
         "terms",
     ),
-    *("to_arrays", "typed", "with_index", "within", "worst", "written"),
+    *("to_arrays", "typed", "with_args", "with_index", "within", "worst", "written"),
 }
 WITHIN_OF = {  # the same, where another class has a method of that name for users
     *("NPG.step", "PPO.step", "TRPO.step", "PolicyGradient.step", "BatchedSearch.maximise", "FixedGrid.maximise"),
