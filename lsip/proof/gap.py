@@ -2,8 +2,8 @@
 
 The gap is relative: (upper - lower) / max(|lower|, |upper|), 0 where both are the same number, and infinite where one
 of them is not known. An optimum is proven where it is at most `tol`, or where upper - lower is at most `atol`, in units
-of the objective. Unless it is given, `atol` is what rounding leaves of the model's own terms, as its data tell; and
-where the terms of the proof itself are smaller, what it leaves of those.
+of the objective. Unless it is given, `atol` is what rounding leaves of the model's own terms, as its data tell. Where
+a column may be large at a place that no sample has seen, the data do not tell, and the terms of the proof count.
 """
 
 from __future__ import annotations
