@@ -44,7 +44,6 @@ FACTS: dict[str, str] = {
     "lsip/oracles/expansions.py": "HIGHEST_DEGREE",
     "lsip/oracles/trigonometric.py": "FREQUENCY_BITS",
     "lsip/progress.py": "WIDTH",
-    "lsip/proof/gap.py": "NEGLIGIBLE",
     "lsip/proof/checker.py": "DATA_ROUNDING MODEST",
     "lsip/proof/linear_algebra.py": "ROUNDING UNDERFLOW",
     "lsip/proof/primal.py": "DATA_ULPS MOST_SHARE",

@@ -19,9 +19,6 @@ from ..model.program import Program
 from .certificate import Support
 from .linear_algebra import ROUNDING, UNDERFLOW
 
-LARGEST = np.finfo(float).max
-NEGLIGIBLE = 2.0**-60  # of numbers beside others, for units as well (reductions/curtis_reid.py)
-
 __all__ = ["closed", "relative_gap", "rounding_share", "unresolved"]
 
 
@@ -52,15 +49,10 @@ def rounding_share(program: Program) -> float:
 def unresolved(program: Program, size: float, support: Iterable[Support]) -> float:
     """What rounding leaves of the terms of a proof, of that size in all: no gap is excused by terms that it has not.
 
-    An optimum of zero has no terms but those that other index points have, so right-hand sides count as they are at
-    sampled ones; and bounds of variables, where these are nothing beside them. That is still less than an optimum of
-    zero may need, so nothing is said where the data of the model tell its terms: where no column has unseen peaks.
+    Right-hand sides count as they are at sampled points, since those at active ones may all be zero. An optimum of zero
+    may need more than that; so this is infinite where the data tell the terms: where no column has unseen peaks.
     """
     if not any(map(unseen, program.families)):
         return np.inf
     sides = [s.multiplier * np.abs(sampled(program.families[s.family])[1][:, s.component]).max() for s in support]
-    ends = np.abs(np.clip(np.where(program.c > 0, program.lower, program.upper), -LARGEST, LARGEST))
-    bounds = float(np.abs(program.c) @ np.where(ends < LARGEST, ends, 0.0))
-    other = float(sum(sides))
-    other = bounds if other < NEGLIGIBLE * bounds else other
-    return max(4.0 * ROUNDING * (size + other), UNDERFLOW)
+    return max(4.0 * ROUNDING * (size + float(sum(sides))), UNDERFLOW)
