@@ -418,7 +418,7 @@ def test_a_tape_with_other_values_is_that_of_a_new_one() -> None:
     lower, upper = np.linspace(0, 0.9, 10)[:, None], np.linspace(0.1, 1, 10)[:, None]
     for value in ([1.0, 2.0], [0.3, 2.0], [0.3, -0.5], [-7.0, 1e-300]):
         p.value, other = value, lsip.Parameter(2, name="p", value=value)
-        ours, theirs = (each.compile().families[0].tape for each in (problem, build(other)))  # type: ignore[attr-defined]
+        ours, theirs = (each.compile().families[0].source.tape for each in (problem, build(other)))  # type: ignore[attr-defined]
         assert np.array_equal(ours.values(lower), theirs.values(lower))
         for one, two in zip(ours.quadratics(lower, upper)[0], theirs.quadratics(lower, upper)[0], strict=True):
             assert np.array_equal(one, two)

@@ -442,7 +442,7 @@ def test_a_black_box_leaves_other_constraints_traced():
     m = above_tan()
     m.table = pyo.Constraint(m.t, rule=lambda m, t: parabola(m, t) >= np.interp(t, TABLE, [0.0, 0.9, 0.0]))
     results = uncertified(m)
-    assert [type(f).__name__ for f in results.lsip.program.families] == ["DeclaredFamily", "BlackBoxFamily"]
+    assert [type(f.source).__name__ for f in results.lsip.program.families] == ["DeclaredRows", "BlackBoxRows"]
     t = np.linspace(0, 1, 20_001)
     values = [pyo.value(m.x[i]) for i in range(3)] @ np.array([t**0, t, t**2])
     assert (values - np.maximum(np.tan(t), np.interp(t, TABLE, [0.0, 0.9, 0.0]))).min() > -1e-6

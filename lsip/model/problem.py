@@ -27,9 +27,10 @@ from ..files import blamed, read_json, write_json
 from ..legible import legibly
 from ..validation import MOST_AXES, members, shown, title, words
 from .callables import FamilyOn
-from .compilation import Parts, Written, grouped
+from .compilation import Written
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
 from .method import Answer, Method, Solvable, ready
+from .parts import Parts, grouped
 from .problem_file import WHAT, goal_of, problem_data, read_problem
 from .program import Program
 from .restated import Restated

@@ -23,7 +23,7 @@ from ..expressions.jets import triangle
 from ..expressions.tape import Quadratic, Tape, cubic_weights, quadratic_weights
 from ..kernel import native
 from ..kernel.native import Leaves, Weights, in_use
-from .base import Array, Enclosure, Pieces, Renewable, Rows
+from .base import Array, Enclosure, Pieces, Renewable, Rows, capable
 from .bounder import Bounder, BoxBounds, BoxView, QuadraticBounder, at_once, shares
 from .partition import BoxPartition
 from .sides import cut_off, kinked
@@ -84,8 +84,8 @@ class Taylor(QuadraticBounder):
 
     def changed(self, columns: dict[str, Any], n: int, family: Rows, before: Hashable) -> Bounder | None:
         """The same with other enclosures of some numbers."""
-        renewable = self.kept and not self.single and isinstance(family, Renewable)
-        renewal = family.renewal(self.cell, before) if renewable and isinstance(family, Renewable) else None
+        source = capable(family) if self.kept and not self.single else None
+        renewal = source.renewal(self.cell, before) if isinstance(source, Renewable) else None
         if renewal is None:
             return None
         was, places, enclose = renewal

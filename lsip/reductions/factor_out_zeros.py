@@ -29,7 +29,8 @@ from ..domains import Domain
 from ..expressions.polynomial_division import division
 from ..expressions.ring import Polynomial
 from ..legible import shortened
-from ..model.families import DeclaredFamily, formulas
+from ..model.coefficients import formulas
+from ..model.families import RowFamily
 from ..model.program import STORAGE, Program
 from ..model.solid import Flat
 from ..model.unbounded import power_text
@@ -134,8 +135,8 @@ class FactorOutZeros:
         """The same program with quotients; itself, where there are none."""
         declared = {
             f: family
-            for f, family in enumerate(map(formulas, program.families))
-            if family is not None and family.columns.size <= TUNING.most_entries
+            for f, family in enumerate(program.families)
+            if formulas(family) is not None and family.columns.size <= TUNING.most_entries
         }
         hull, families, before = AffineHull.of(program), list(program.families), -1
         factors: dict[int, Factored] = {}
@@ -187,15 +188,15 @@ class Quotients(Map):
 def tight(program: Program) -> str:
     """A sentence about a row that seems to be an equality at some index points whatever x is, if there is one."""
     hull = AffineHull.of(program)
-    for family in filter(None, map(formulas, program.families)):
+    for family in (f for f in program.families if formulas(f) is not None):
         for i, (factor, *_) in _suspicious(family, hull).items():
-            text = factor.text(family.coordinates, 1)
+            text = factor.text(family.legend.coordinates, 1)
             row = shortened(family.labels[i], 60)
             return f"{row} seems to be an equality where {text} = 0, whatever x is: divide it by {text}."
     return ""
 
 
-def _divided(family: DeclaredFamily, hull: AffineHull) -> tuple[DeclaredFamily, Factored, AffineHull]:
+def _divided(family: RowFamily, hull: AffineHull) -> tuple[RowFamily, Factored, AffineHull]:
     """The family with quotients in place of some rows, their factors, and equations that follow."""
     made: dict[int, RowPolynomials] = {}
     labels: dict[int, str] = {}
@@ -223,22 +224,22 @@ def _divided(family: DeclaredFamily, hull: AffineHull) -> tuple[DeclaredFamily, 
         if found:
             made[i] = rows
             factored[i] = tuple(found.items())
-            by = [factor.text(family.coordinates, power) for factor, power in found.items()]
+            by = [factor.text(family.legend.coordinates, power) for factor, power in found.items()]
             labels[i] = "({}) / " + (by[0] if len(by) == 1 else f"({' '.join(by)})")
     return (replaced(family, made, labels) if made else family), factored, hull
 
 
-def _source(family: DeclaredFamily, i: int, factor: Factor, found: dict[Factor, int]) -> Implied:
+def _source(family: RowFamily, i: int, factor: Factor, found: dict[Factor, int]) -> Implied:
     """Where equations come from that a division leaves: a row where a factor vanishes that changes its sign."""
-    label = f"{family.labels[i]} where {factor.text(family.coordinates, 1)} = 0"
+    label = f"{family.labels[i]} where {factor.text(family.legend.coordinates, 1)} = 0"
     at = np.full(family.domain.dim, np.nan)
     if factor.other is None:
         at[factor.axis] = float(factor.end)
     by = {**found, factor: found.get(factor, 0) + 1}
-    return Implied(label, family, i, at, " ".join(f.text(family.coordinates, power) for f, power in by.items()))
+    return Implied(label, family, i, at, " ".join(f.text(family.legend.coordinates, power) for f, power in by.items()))
 
 
-def _factors(family: DeclaredFamily, hull: AffineHull) -> Iterator[Factor]:
+def _factors(family: RowFamily, hull: AffineHull) -> Iterator[Factor]:
     """What rows may be divided by: over boxes, and in one dimension, where no point is apart from others."""
     domain = family.domain
     ends = list(zip(domain.lower.tolist(), domain.upper.tolist(), strict=True))
@@ -260,7 +261,7 @@ def _of_intervals(domain: Domain) -> bool:
     return domain.dim == 1 and all(cell.inside is None and (cell.lower < cell.upper).all() for cell in domain.cells())
 
 
-def _inside(family: DeclaredFamily, hull: AffineHull) -> list[float]:
+def _inside(family: RowFamily, hull: AffineHull) -> list[float]:
     """Points inside of an interval at which some row may vanish for all x that matter: simple numbers."""
     low, high = family.domain.lower[0], family.domain.upper[0]
     if not is_box(family.domain):
@@ -283,7 +284,7 @@ def _inside(family: DeclaredFamily, hull: AffineHull) -> list[float]:
     return sorted(found)
 
 
-def _suspicious(family: DeclaredFamily, hull: AffineHull) -> dict[int, list[Factor]]:
+def _suspicious(family: RowFamily, hull: AffineHull) -> dict[int, list[Factor]]:
     """For some rows, the factors where they look as if they vanished for all x that matter."""
     factors = list(_factors(family, hull))
     if not factors:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..domains import Domain
 from ..expressions.ring import Polynomial
-from ..model.families import DeclaredFamily
+from ..model.families import RowFamily
 from ..model.program import Program
 from ..proof.dual import TUNING as WEIGHING
 from .affine_hull import TUNING, AffineHull, Array, Implied, Row
@@ -26,13 +26,13 @@ from .row_polynomials import equations, row_polynomials, sampled_rows
 class Corner(NamedTuple):
     """A row of a family at a corner of its index set."""
 
-    family: DeclaredFamily
+    family: RowFamily
     row: int
     at: tuple[float, ...]
 
     @property
     def label(self) -> str:
-        place = ", ".join(f"{name} = {v:g}" for name, v in zip(self.family.coordinates, self.at, strict=True))
+        place = ", ".join(f"{name} = {v:g}" for name, v in zip(self.family.legend.coordinates, self.at, strict=True))
         return f"{self.family.labels[self.row]} where {place}"
 
     def exactly(self, n: int) -> Row | None:
@@ -44,12 +44,12 @@ class Corner(NamedTuple):
         return next(iter(equations(values, self.family.columns[self.row].tolist(), n)), {})
 
 
-def squeezed(program: Program, families: list[DeclaredFamily], hull: AffineHull) -> AffineHull:
+def squeezed(program: Program, families: list[RowFamily], hull: AffineHull) -> AffineHull:
     """The hull with what is an equation because opposite inequalities say so."""
     places = [(f, found) for f in families if (found := corners(f.domain))]
     if not places:
         return hull
-    known = [Corner(f, i, at) for f, found in places for at in found for i in range(f.count)]
+    known = [Corner(f, i, at) for f, found in places for at in found for i in range(len(f.columns))]
     with np.errstate(all="ignore"):
         sampled = [sampled_rows(f, hull.n, np.array(found)) for f, found in places]
         table = np.concatenate([*(rows.reshape(-1, hull.n + 1) for rows in sampled), _finite(program)])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..domains import Domain
 from ..domains.window import window
-from ..model.families import Seen
+from ..model.violation import Seen
 from ..oracles.attained import is_box
 
 Array = NDArray[np.float64]

@@ -19,8 +19,9 @@ import numpy as np
 from scipy import linalg
 
 from ..deadline import check
-from ..model.families import FamilyViolation, RowFamily
+from ..model.families import RowFamily
 from ..model.program import STORAGE, Program
+from ..model.violation import FamilyViolation
 from ..oracles.base import Ints
 from ..proof.certificate import Array, Support
 from .options import Options
