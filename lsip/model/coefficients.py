@@ -31,7 +31,8 @@ def largest_coefficient(family: RowFamily) -> float:
         sizes = np.abs(rows.rows(centre)[0][0]) + rows.lipschitz[0] * reach
     else:
         every = np.arange(len(family.columns))
-        box = rows.enclosed(*(np.tile(end, (len(every), 1)) for end in (domain.lower, domain.upper)), every)
+        lower, upper = (np.tile(end, (len(every), 1)) for end in (domain.lower, domain.upper))
+        box = rows.enclosed(lower, upper, every)
         sizes = np.maximum(np.abs(box.lo), np.abs(box.hi))[:, :-1]
     return _most(family, sizes)
 

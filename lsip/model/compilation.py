@@ -140,7 +140,7 @@ class Written:
     def _families(self, once: Keeper, keys: Iterable[object], groups: Groups, parts: Parts) -> Iterator[RowFamily]:
         """One for every group, and for every application of functions."""
         for key, group in zip(keys, groups, strict=False):
-            yield once(key, lambda g=group: family_of(g, self.offsets, self.values, parts.memory(g)))
+            yield once(key, partial(family_of, group, self.offsets, self.values, parts.memory))
         for on in self.applied:
             yield once((on,), partial(applied_family, on, self.offsets))
 

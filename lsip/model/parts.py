@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import numpy as np
-
 from ..oracles.memory import Memory
 from .families import RowFamily
 from .quantified import Groups, Quantified

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -29,6 +29,7 @@ from .legend import Legend
 
 Array = NDArray[np.float64]
 Offsets = dict[Variable, Any]
+Memories = Callable[[tuple["Quantified", ...]], Memory]  # what is known of the boxes of constraints
 
 
 class Quantified(Protocol):
@@ -86,7 +87,7 @@ def labels_of(constraint: Constraint) -> tuple[str, ...]:
     return (name,) if body.size == 1 else tuple(several(i) for i in range(body.size))
 
 
-def family_of(members: tuple[Quantified, ...], offsets: Offsets, values: Values, memory: Memory) -> RowFamily:
+def family_of(members: tuple[Quantified, ...], offsets: Offsets, values: Values, memory: Memories) -> RowFamily:
     """Constraints over the same indices as one family, so that they share all work on the index."""
     indices = members[0].indices
     if members[0].directions:
@@ -102,7 +103,7 @@ def family_of(members: tuple[Quantified, ...], offsets: Offsets, values: Values,
 
     legend = Legend(name, labels, coordinates(indices), indices, 0 if isinstance(members[0], Once) else None)
     found = declared_family(legend, _product([i.domain for i in indices]), body, offsets, values, _origins(members))
-    return replace(found, memory=memory)
+    return replace(found, memory=memory(members))
 
 
 def _origins(members: tuple[Quantified, ...]) -> tuple[Hashable, ...]:

@@ -175,14 +175,15 @@ class RowSource(Protocol):
         """What enclosures over this index set take on trust, in sentences; empty for a formula."""
 
 
-def capable(family: Rows) -> RowSource | None:
+def capable(family: Rows) -> object:
     """Whom to ask for further capabilities of rows; None where units stand in between."""
     return family.source if family.units is None else None
 
 
 def visible(family: Rows) -> Domain:
     """The index set without directions: what people see of it, and what a branch-and-bound splits."""
-    return family.source.entries.domain if isinstance(family.source, Directed) else family.domain
+    source: object = family.source
+    return source.entries.domain if isinstance(source, Directed) else family.domain
 
 
 class Renewal(NamedTuple):
