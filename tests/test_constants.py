@@ -39,6 +39,7 @@ FACTS: dict[str, str] = {
     "lsip/kernel/native.py": "VERSION MOST_DIMENSIONS FULL LATE",
     "lsip/masters/gurobi.py": "NO_LICENCE TOO_LARGE OPTIMAL INFEASIBLE INFEASIBLE_OR_UNBOUNDED UNBOUNDED "
     "NODE_LIMIT TIME_LIMIT",
+    "lsip/model/coefficients.py": "OUTWARD",
     "lsip/model/peaks.py": "NOTHING",
     "lsip/oracles/differences.py": "STEP",
     "lsip/oracles/expansions.py": "HIGHEST_DEGREE",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from operator import is_
 from typing import Any, TypeVar
 
@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..expressions.affine import Affine, Constraint, Variable
+from ..expressions.graph import Index
 from ..expressions.parameter import Values, current
 from .callables import FamilyOn
 from .families import RowFamily, at_parameters
 from .finite_rows import FiniteRows
-from .parts import Parts
+from .parts import Parts, grouped
 from .program import FixedMatrix, Layout, Place, Program
-from .quantified import Groups, Offsets, Once, Quantified, applied_family, family_of, labels_of
+from .quantified import Groups, Offsets, Once, Quantified, Reworded, applied_family, family_of, labels_of
 from .rational import FiniteBlock, whole_rows
 
 Array = NDArray[np.float64]
@@ -35,14 +36,11 @@ class Written:
     name: str
     objective: Affine
     maximise: bool
-    rows: tuple[Constraint, ...]
-    groups: Groups
-    applied: tuple[FamilyOn, ...]
+    statements: tuple[Any, ...]  # constraints, and those that bound a convex objective
     variables: tuple[Variable, ...]
     lower: Array
     upper: Array
     values: Values
-    restated: Mapping[Any, tuple[Any, ...]] = field(default_factory=dict)  # statements, and what is said in their place
     epigraph: tuple[Any, ...] = ()  # the statements that bound a convex objective, which nobody wrote as constraints
     families: Groups = ()  # the parts of groups that a program has families of, where these stayed apart
 
@@ -57,21 +55,52 @@ class Written:
 
     def same(self, other: object) -> bool:
         """Whether it says the same as another one: the same statements, equal bounds, equal values."""
-        if not isinstance(other, Written) or (self.maximise, id(self.objective)) != (
-            other.maximise,
-            id(other.objective),
-        ):
-            return False
-        ours, theirs = (
-            (*w.rows, None, *(c for group in w.groups for c in (*group, None)), *w.applied) for w in (self, other)
-        )
         return (
-            len(ours) == len(theirs)
-            and all(a is b for a, b in zip(ours, theirs, strict=True))
+            isinstance(other, Written)
+            and self.maximise == other.maximise
+            and self.objective is other.objective
+            and len(self.statements) == len(other.statements)
+            and all(map(is_, self.statements, other.statements))
             and np.array_equal(self.lower, other.lower)
             and np.array_equal(self.upper, other.upper)
             and all(np.array_equal(v, other.values[p]) for p, v in self.values.items())
         )
+
+    @cached_property
+    def restated(self) -> Mapping[Any, tuple[Any, ...]]:
+        """Statements that are solved in other words, and what is said in their place."""
+        return {c: c.said(self.values) for c in self.statements if isinstance(c, Reworded)}
+
+    def anew(self) -> Written:
+        """The same, with every restatement applied again to what was written."""
+        again = {c: c.anew(self.values) for c in self.restated}
+        instead = {old: new for c, said in self.restated.items() for old, new in zip(said, again[c], strict=False)}
+        found = replace(self, families=tuple(tuple(instead.get(c, c) for c in group) for group in self.families))
+        vars(found)["restated"] = again
+        return found
+
+    @cached_property
+    def _said(self) -> tuple[Any, ...]:
+        return tuple(said for c in self.statements for said in self.restated.get(c, (c,)))
+
+    @property
+    def rows(self) -> tuple[Constraint, ...]:
+        """What holds without an index."""
+        return tuple(c for c in self._said if isinstance(c, Constraint) and not c.directions)
+
+    @property
+    def applied(self) -> tuple[FamilyOn, ...]:
+        """What is said by functions."""
+        return tuple(c for c in self._said if isinstance(c, FamilyOn))
+
+    @cached_property
+    def groups(self) -> Groups:
+        """What holds for all values of indices, by the families that share them."""
+        found: dict[tuple[Index, ...], list[Quantified]] = {}
+        for c in self._said:
+            if not isinstance(c, FamilyOn | Constraint) or getattr(c, "directions", ()):
+                found.setdefault((*c.indices, *c.directions), []).append(c)
+        return tuple(group for members in found.values() for group in grouped(members))
 
     @property
     def offsets(self) -> Offsets:
@@ -168,7 +197,6 @@ def single(constraint: Quantified) -> Program:
     n = sum(v.size for v in variables)
     free = np.full(n, np.inf)
     values = current(constraint.parameters)
-    nothing = Affine((), ())
     return Written(
-        None, constraint.label, nothing, False, (), ((constraint,),), (), variables, -free, free, values
+        None, constraint.label, Affine((), ()), False, (constraint,), variables, -free, free, values
     ).compile()

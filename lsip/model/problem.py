@@ -30,10 +30,10 @@ from .callables import FamilyOn
 from .compilation import Written
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
 from .method import Answer, Method, Solvable, ready
-from .parts import Parts, grouped
+from .parts import Parts
 from .problem_file import WHAT, goal_of, problem_data, read_problem
 from .program import Program
-from .restated import Restated
+from .restated import stated
 from .statements import ForAll, Objective, check_indices, titled
 from .status import Status
 from .worst_violation import Values, WorstViolation, flat, worst_violation
@@ -151,7 +151,7 @@ def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str 
             f"{text(constraint)} cannot be proven over an unbounded set. Bound the set of {indices[0].name}, or write "
             "the constraint with polynomials in it and without norms."
         )
-    return Restated.of(indices, constraint) if constraint.equality or endless else ForAll(indices, constraint)
+    return stated(indices, constraint)
 
 
 def _instead(given: object) -> str:
@@ -458,28 +458,17 @@ class Problem(Solvable):
         return self._written(self._statements())
 
     def _written(self, statements: Sequence[Constraint | ForAll | FamilyOn]) -> Written:
-        values, variables = current(self.parameters), (*self.variables, *self._hidden)
-        restated = {c: c.said(values) for c in statements if isinstance(c, Restated)}
-        said: list[Constraint | ForAll | FamilyOn] = []
-        for c in statements:
-            said += restated[c] if isinstance(c, Restated) else (c,)
-        groups: dict[tuple[Index, ...], list[Constraint | ForAll]] = {}
-        for c in said:
-            if isinstance(c, ForAll) or (isinstance(c, Constraint) and c.directions):
-                groups.setdefault((*c.indices, *c.directions), []).append(c)
+        variables = (*self.variables, *self._hidden)
         return Written(
             owner=self,
             name=self.name,
             objective=self.objective.expression,
             maximise=self.objective.maximise,
-            rows=tuple(c for c in said if isinstance(c, Constraint) and not c.directions),
-            groups=tuple(group for members in groups.values() for group in grouped(members)),
-            applied=tuple(c for c in said if isinstance(c, FamilyOn)),
+            statements=tuple(statements),
             variables=variables,
             lower=np.concatenate([v.lower for v in variables]),
             upper=np.concatenate([v.upper for v in variables]),
-            values=values,
-            restated=restated,
+            values=current(self.parameters),
             epigraph=self.objective.epigraph,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,17 @@ class Quantified(Protocol):
     def parameters(self) -> tuple[Parameter, ...]: ...
     @property
     def label(self) -> str: ...
+
+
+@runtime_checkable
+class Reworded(Protocol):
+    """A statement that is solved in other words; `Restated` is it."""
+
+    def said(self, values: Values) -> tuple[Any, ...]:
+        """The statements that stand for it, the same ones for the same values of parameters."""
+
+    def anew(self, values: Values) -> tuple[Any, ...]:
+        """Such statements, made now."""
 
 
 Groups: TypeAlias = tuple[tuple[Quantified, ...], ...]  # of constraints that share one family
