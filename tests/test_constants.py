@@ -51,7 +51,7 @@ FACTS: dict[str, str] = {
     "lsip/report/charts.py": "CHART_WIDTH CHART_HEIGHT WIDEST BAR CELL SHADES",  # of pictures
     "lsip/solution/messages.py": "MOST_NAMED LONGEST_NAME",  # of sentences
     "lsip/solution/text.py": "MOST_POINTS",  # of sentences
-    "lsip/validation.py": "CONSECUTIVE MOST_AXES",
+    "lsip/validation/data.py": "CONSECUTIVE MOST_AXES",
     "rl/backprop.py": "HALF_LOG_TWO_PI",
     "rl/baselines/crpo.py": "GRIDS",  # of the paper
     "rl/lifted.py": "FUNCTIONS",
