@@ -2,10 +2,12 @@
 
 from .callables import Family
 from .coefficients import largest_coefficient, steepest_coefficient
+from .constraints import forall
 from .discretisation import FiniteLP, FiniteSolution
 from .families import RowFamily
+from .goals import maximize, minimize
 from .method import Answer, Method
-from .problem import Problem, forall, maximize, minimize
+from .problem import Problem
 from .program import Program
 from .statements import ForAll, Objective
 from .status import Status

@@ -14,9 +14,10 @@ from ...expressions.folds import unfolded_body
 from ...expressions.graph import Constant, Expression, Index
 from ...model.black_box_rows import BlackBoxRows
 from ...model.families import RowFamily
+from ...model.goals import minimize
 from ...model.identities import matched
 from ...model.legend import Legend
-from ...model.problem import Problem, minimize
+from ...model.problem import Problem
 from ...model.statements import ForAll
 from .basis import Basis
 from .columns import Columns
