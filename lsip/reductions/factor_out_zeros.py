@@ -36,7 +36,6 @@ from ..model.solid import Flat
 from ..model.unbounded import power_text
 from ..proof.certificate import Certificate
 from ..proof.linear_algebra import ROUNDING
-from .affine_hull import TUNING as HULL
 from .affine_hull import AffineHull, Array, Implied
 from .implied_equations import is_box, squeezed
 from .reduction import Map
@@ -51,22 +50,14 @@ class DivisionTuning:
     ----------
     most_entries
         Coefficients of all rows of a family.
-    few
-        Points at which rows are looked at in floats before they are written out, and points of an interval at which a
-        row may nearly vanish.
-    inside, nearly, simplest
-        Points of an interval among which these are looked for; what is left of the row there, relative to the row
-        elsewhere; the largest denominator of the number that is meant.
-    highest
-        How often a row is divided by one factor at most.
+    inside, nearly
+        Parts of an interval among which points are looked for at which a row vanishes, simple fractions with
+        denominators up to that; and what is left of the row there, relative to the row elsewhere.
     """
 
     most_entries: int = 2000
-    few: int = 4
     inside: int = 64
     nearly: float = 0.05
-    simplest: int = 1000
-    highest: int = 12
 
 
 TUNING = DivisionTuning()
@@ -180,8 +171,11 @@ class Quotients(Map):
         for f, rows in self.factors.items() if found else ():
             if rows:
                 domain = self.given.families[f].domain
-                divisor = max(prod(factor.largest(domain) ** power for factor, power in row) for row in rows.values())
-                found[f] = max(found[f], found[f] * divisor * (1 + TUNING.highest * ROUNDING), 0.0)
+                divisors = (
+                    prod(factor.largest(domain) ** power * (1 + power * ROUNDING) for factor, power in row)
+                    for row in rows.values()
+                )
+                found[f] = max(found[f], found[f] * max(divisors) * (1 + ROUNDING), 0.0)
         return replace(certificate, violation=tuple(found))
 
 
@@ -215,7 +209,7 @@ def _divided(family: RowFamily, hull: AffineHull) -> tuple[RowFamily, Factored, 
             continue
         found: dict[Factor, int] = {}
         for factor in factors:
-            while found.get(factor, 0) < TUNING.highest:
+            while True:  # of polynomials, whose degrees fall
                 once = _once(rows, columns, factor, hull, _source(family, i, factor, found))
                 if once is None:
                     break
@@ -243,7 +237,7 @@ def _factors(family: RowFamily, hull: AffineHull) -> Iterator[Factor]:
     """What rows may be divided by: over boxes, and in one dimension, where no point is apart from others."""
     domain = family.domain
     ends = list(zip(domain.lower.tolist(), domain.upper.tolist(), strict=True))
-    if domain.dim > HULL.most_coordinates or not domain.bounded or not (is_box(domain) or _of_intervals(domain)):
+    if not domain.bounded or not (is_box(domain) or _of_intervals(domain)):
         return
     for i, (low, high) in enumerate(ends):
         if low < high:
@@ -277,10 +271,10 @@ def _inside(family: RowFamily, hull: AffineHull) -> list[float]:
         share = (size / size.max(axis=0)).min(axis=1)
         dips = 1 + np.flatnonzero((share[1:-1] <= np.minimum(share[:-2], share[2:])) & (share[1:-1] < TUNING.nearly))
         found = set()
-        for k in dips.tolist() if len(dips) <= TUNING.few else ():
+        for k in dips.tolist():
             near = np.linspace(grid[k - 1], grid[k + 1], TUNING.inside + 1)
             t = near[(left(near) / size.max(axis=0)).min(axis=1).argmin()]
-            found |= {float(Fraction(t / unit).limit_denominator(TUNING.simplest)) * unit for unit in (1.0, high - low)}
+            found |= {float(Fraction(t / unit).limit_denominator(TUNING.inside)) * unit for unit in (1.0, high - low)}
     return sorted(found)
 
 
@@ -289,7 +283,7 @@ def _suspicious(family: RowFamily, hull: AffineHull) -> dict[int, list[Factor]]:
     factors = list(_factors(family, hull))
     if not factors:
         return {}
-    points = family.domain.spread(TUNING.few if family.domain.dim > 1 else 1)
+    points = family.domain.spread(family.domain.dim)
     with np.errstate(all="ignore"):
         rows = sampled_rows(family, hull.n, np.concatenate([factor.at(points) for factor in factors]))
         likely = np.isfinite(rows).all(axis=-1) & hull.likely(np.nan_to_num(rows))

@@ -14,12 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..deadline import EFFORT
 from ..domains import Domain
 from ..expressions.ring import Polynomial
 from ..model.families import RowFamily
 from ..model.program import Program
 from ..proof.dual import TUNING as WEIGHING
-from .affine_hull import TUNING, AffineHull, Array, Implied, Row
+from .affine_hull import AffineHull, Array, Implied, Row
 from .row_polynomials import equations, row_polynomials, sampled_rows
 
 
@@ -46,9 +47,11 @@ class Corner(NamedTuple):
 
 def squeezed(program: Program, families: list[RowFamily], hull: AffineHull) -> AffineHull:
     """The hull with what is an equation because opposite inequalities say so."""
-    places = [(f, found) for f in families if (found := corners(f.domain))]
-    if not places:
-        return hull
+    bounded = [f for f in families if is_box(f.domain)]
+    count = sum(2**f.domain.dim * len(f.columns) for f in bounded)
+    if not bounded or count * (count + 2 * (program.A.shape[0] + program.n)) * (program.n + 1) > EFFORT.entries:
+        return hull  # there is nothing to compare, or too much
+    places = [(f, corners(f.domain)) for f in bounded]
     known = [Corner(f, i, at) for f, found in places for at in found for i in range(len(f.columns))]
     with np.errstate(all="ignore"):
         sampled = [sampled_rows(f, hull.n, np.array(found)) for f, found in places]
@@ -86,9 +89,7 @@ def is_box(domain: Domain) -> bool:
 
 
 def corners(domain: Domain) -> list[tuple[float, ...]]:
-    """Of a box with few coordinates; none of other sets."""
-    if domain.dim > TUNING.most_coordinates or not is_box(domain):
-        return []
+    """Of a box."""
     return list(product(*zip(domain.lower.tolist(), domain.upper.tolist(), strict=True)))
 
 
