@@ -60,6 +60,14 @@ class Monomials(Expression):
         blocks = [_levels_first(result[:, a:b]) for a, b in pairwise(ends)]
         return Jet(blocks[0][0], *(_embed(b, d, m, dim, start) for d, b in enumerate(blocks[1:], start=1)))
 
+    def derivative(self, args: list[Expression | None]) -> Expression:
+        along = as_expression(args[0]).value.ravel()  # type: ignore[attr-defined]  # in the direction of one coordinate
+        (k,) = np.flatnonzero(along)
+        lower = self.exponents.copy()
+        lower[:, k] = np.maximum(lower[:, k] - 1, 0)
+        factor = self.exponents[:, k].astype(float).reshape(self.shape)
+        return as_expression(factor * Monomials(self.args[0], lower, self.shape))
+
     def with_index(self, y: Expression) -> Expression:
         factors = [np.reshape(y, (-1,))[i] ** e.astype(float) for i, e in enumerate(self.exponents.T)]
         return as_expression(np.reshape(reduce(mul, factors), self.shape))
