@@ -92,7 +92,7 @@ def _read(expression: Any) -> Expression | Affine:
 
 def _coordinate(index: Any) -> tuple[Index, int]:
     """The index that is meant, and which of its coordinates."""
-    if isinstance(index, Expression) and index.size == 1 and index.shape == ():
+    if isinstance(index, Expression) and index.size == 1:
         node, place = index.source(0)
         if isinstance(node, Index):
             return node, place

@@ -25,7 +25,7 @@ from .operators import Operators
 Derivative = Callable[[Numbers, Numbers], Numbers]
 Span = tuple[float, float]
 
-PRIME = "'"  # f' is the derivative of f
+DASH = "'"  # f' is the derivative of f
 EVERYWHERE: Span = (-np.inf, np.inf)
 UNDECLARED: Span = (np.nan, np.nan)
 
@@ -212,7 +212,7 @@ def with_derivatives(name: str, kernel: Callable[..., Any], **declared: Any) -> 
     for order in (3, 2, 1, 0):
         said = declared if order == 0 else {**declared, "image": EVERYWHERE}
         after = found[-1] if found else None
-        found.append(Function(name + order * PRIME, *by_order(kernel, order), after=after, **said))
+        found.append(Function(name + order * DASH, *by_order(kernel, order), after=after, **said))
     DERIVATIVES.update({f.name: f for f in found[:-1]})
     return found[-1]
 

@@ -13,7 +13,7 @@ from ..schema import demand, flag
 from . import jets
 from .compiled import Assembler
 from .defined import SURE, WILD, Doubt, vanishing, worst
-from .elementary import DERIVATIVES, FUNCTIONS, PRIME, Function, Span, known
+from .elementary import DERIVATIVES, FUNCTIONS, DASH, Function, Span, known
 from .graph import (
     NUMBERS,
     PLACES,
@@ -63,7 +63,7 @@ class Apply(Expression):
         if f.exponent == -1:
             return as_expression(-args[0] / self.args[0] ** 2)  # type: ignore[operator]
         if f.derivative is None and f.name in DERIVATIVES:
-            raise ModelError(f"Derivatives of {f.name.rstrip(PRIME)} are known up to the third.")
+            raise ModelError(f"Derivatives of {f.name.rstrip(DASH)} are known up to the third.")
         slope = Apply(f.derivative, self.args[0]) if f.derivative else f.first(self.args[0], self)
         return as_expression(slope * args[0])
 
