@@ -13,7 +13,7 @@ from ..schema import demand, flag
 from . import jets
 from .compiled import Assembler
 from .defined import SURE, WILD, Doubt, vanishing, worst
-from .elementary import DERIVATIVES, FUNCTIONS, DASH, Function, Span, known
+from .elementary import DASH, DERIVATIVES, FUNCTIONS, Function, Span, known
 from .graph import (
     NUMBERS,
     PLACES,
