@@ -29,6 +29,7 @@ from .graph import (
     Step,
     Visit,
     ends,
+    varying,
 )
 from .interval import Array, Interval, Matrix, apply_matrix
 from .jets import Jet, Numbers
@@ -61,7 +62,7 @@ class Gather(Expression):
         return jets.each(args[0], lambda v: v[..., self.index])
 
     def derivative(self, args: list[Expression | None]) -> Expression:
-        return self.with_args(*(d for d in args if d is not None))
+        return self.with_args(*varying(args))
 
     def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
         return doubts[0][..., self.index]
@@ -170,7 +171,7 @@ class Sum(Expression):
         return self._totals(args[0], self.size)
 
     def derivative(self, args: list[Expression | None]) -> Expression:
-        return self.with_args(*(d for d in args if d is not None))
+        return self.with_args(*varying(args))
 
     def _totals(self, u: Jet[Numbers], size: int) -> Jet[Numbers]:
         def along(v: Numbers) -> Numbers:
@@ -231,7 +232,7 @@ class Linear(Expression):
         return jets.each(args[0], lambda v: v.linear(m) if isinstance(v, Interval) else apply_matrix(m, v))
 
     def derivative(self, args: list[Expression | None]) -> Expression:
-        return self.with_args(*(d for d in args if d is not None))
+        return self.with_args(*varying(args))
 
     def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
         """A zero of the matrix makes nan of what is infinite, unless it is not stored: then nobody knows."""

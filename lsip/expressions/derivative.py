@@ -6,7 +6,7 @@ once, so that shared parts are differentiated once, too.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -17,9 +17,8 @@ from .arrangements import Gather
 from .folds import Folded
 from .graph import Constant, Expression, Index
 from .operators import Operators, operand
-from .printing import text
 
-E = TypeVar("E", Expression, Affine)
+Differentiable: TypeAlias = Expression | Affine
 
 
 def derivative(expression: Any, index: Expression, order: int = 1) -> Any:
@@ -73,19 +72,19 @@ def gradient(expression: Any, index: Index) -> Any:
     if not isinstance(index, Index):
         raise ModelError(f"lsip.gradient takes an index as its second argument; got {shown(index)}.")
     found = _read(expression)
-    slopes = np.stack([_derived(found, index, k) for k in range(index.size)], axis=-1)  # type: ignore[call-overload]
+    slopes: Any = np.stack([_derived(found, index, k) for k in range(index.size)], axis=-1)
     slopes.origin = ("gradient", found, index)
     return slopes
 
 
-def _read(expression: Any) -> Expression | Affine:
+def _read(expression: Any) -> Differentiable:
     """What can be differentiated."""
     found = operand(expression)
     if isinstance(found, Expression | Affine):
         return found
     if isinstance(found, Operators):
         raise NotAffineError(
-            f"{text(found)} is convex in its variables, and has no derivative here. Differentiate what is affine in it."
+            f"{found} is convex in its variables, and has no derivative here. Differentiate what is affine in it."
         )
     return Constant(np.asarray(found))
 
@@ -104,7 +103,7 @@ def _coordinate(index: Any) -> tuple[Index, int]:
     raise ModelError(f"lsip.derivative takes an index or a coordinate such as y[0] second; got {shown(index)}.")
 
 
-def _derived(found: E, of: Index, place: int) -> E:
+def _derived(found: Differentiable, of: Index, place: int) -> Differentiable:
     if isinstance(found, Expression):
         return _formula(found, of, place)
     terms = []

@@ -20,7 +20,6 @@ from ..errors import ModelError
 from .defined import MAYBE, NEVER, SURE, WILD, Doubt
 from .interval import EPS, Array, Interval, magnitudes, widened
 from .jets import Numbers
-from .operators import Operators
 
 Derivative = Callable[[Numbers, Numbers], Numbers]
 Span = tuple[float, float]
@@ -128,10 +127,9 @@ class Function:
     def __call__(self, u: Numbers) -> Numbers: ...
 
     def __call__(self, u: Numbers) -> Numbers:
-        if isinstance(u, Operators):
-            return u.applied(self)
         if not isinstance(u, Interval):
-            return self.value(u)
+            formula = getattr(u, "applied", None)  # of an expression
+            return self.value(u) if formula is None else formula(self)
         if self.partial:
             u = self._inside(u)
         box = self.shape(self, u)

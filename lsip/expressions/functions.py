@@ -25,7 +25,6 @@ from .elementary import (
 from .elementary import FUNCTIONS as FUNCTIONS
 from .interval import Interval
 from .jets import Numbers, square
-from .operators import Operators
 from .sinc import CHECKED_ANGLES, sinc
 
 # Floats next to irrational numbers, each off by less than a unit.
@@ -39,8 +38,9 @@ PI_ABOVE, HALF_PI_ABOVE = 3.1415926535897936, 1.5707963267948968  # the floats a
 
 def scaled(factor: float, v: Numbers, ulps: float = 1.0) -> Numbers:
     """A real factor that is known to within so many units, times v."""
-    if isinstance(v, Operators):
-        return v.scaled_by(factor)
+    formula = getattr(v, "scaled_by", None)  # of an expression
+    if formula is not None:
+        return formula(factor)
     product = factor * v
     if not isinstance(product, Interval):
         return product

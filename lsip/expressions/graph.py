@@ -509,6 +509,11 @@ def together(args: list[list[Any]]) -> list[tuple[Any, ...]]:
     return list(zip(*(a * size if len(a) == 1 else a for a in args), strict=True)) if size else []
 
 
+def varying(slopes: Sequence[Expression | None]) -> list[Expression]:
+    """The derivatives that do not vanish."""
+    return [d for d in slopes if d is not None]
+
+
 def element_of(leaf: Any, k: int) -> Origin:
     """Element k of what has a name."""
     return ("getitem", leaf, np.unravel_index(k, leaf.shape)) if leaf.shape else leaf.origin

@@ -23,6 +23,7 @@ from .graph import (
     Word,
     as_expression,
     together,
+    varying,
 )
 from .interval import Array, Interval, absolute
 from .jets import Jet, Numbers
@@ -165,8 +166,8 @@ class Absolute(Unary):
         return Jet(value, *higher)
 
     def derivative(self, args: list[Expression | None]) -> Expression:
-        (u,) = args
-        return Select(self.args[0], as_expression(u), as_expression(-u), continuous=False)  # type: ignore[operator]
+        (du,) = varying(args)
+        return Select(self.args[0], du, as_expression(-du), continuous=False)
 
 
 def _larger(decided: Mask, value: Interval, a: Interval, b: Interval) -> Interval:

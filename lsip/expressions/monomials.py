@@ -21,7 +21,7 @@ from ..errors import ModelError
 from ..schema import demand
 from .compiled import Assembler
 from .defined import MAYBE, SURE, Doubt
-from .graph import PLACES, Expression, Fields, Index, Part, Pass, ProofSteps, Step, as_expression
+from .graph import PLACES, Expression, Fields, Index, Part, Pass, ProofSteps, Step, as_expression, varying
 from .interval import Array, Interval
 from .jets import Jet, Numbers, tetrahedron, triangle
 from .limits import LIMITS
@@ -61,8 +61,8 @@ class Monomials(Expression):
         return Jet(blocks[0][0], *(_embed(b, d, m, dim, start) for d, b in enumerate(blocks[1:], start=1)))
 
     def derivative(self, args: list[Expression | None]) -> Expression:
-        along = as_expression(args[0]).value.ravel()  # type: ignore[attr-defined]  # in the direction of one coordinate
-        (k,) = np.flatnonzero(along)
+        along: Any = varying(args)[0]  # constant, in the direction of one coordinate
+        (k,) = np.flatnonzero(along.value)
         lower = self.exponents.copy()
         lower[:, k] = np.maximum(lower[:, k] - 1, 0)
         factor = self.exponents[:, k].astype(float).reshape(self.shape)

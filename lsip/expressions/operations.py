@@ -28,6 +28,7 @@ from .graph import (
     Visit,
     as_expression,
     together,
+    varying,
 )
 from .interval import Array, Interval
 from .jets import Jet, Numbers
@@ -59,13 +60,15 @@ class Apply(Expression):
         return jets.chain(args[0], f, f.first, f.second, f.third, run.order)
 
     def derivative(self, args: list[Expression | None]) -> Expression:
-        f = self.function
+        f, (du,) = self.function, varying(args)
         if f.exponent == -1:
-            return as_expression(-args[0] / self.args[0] ** 2)  # type: ignore[operator]
+            return as_expression(-du / self.args[0] ** 2)
         if f.derivative is None and f.name in DERIVATIVES:
             raise ModelError(f"Derivatives of {f.name.rstrip(DASH)} are known up to the third.")
-        slope = Apply(f.derivative, self.args[0]) if f.derivative else f.first(self.args[0], self)
-        return as_expression(slope * args[0])
+        if f.derivative is not None:
+            return as_expression(Apply(f.derivative, self.args[0]) * du)
+        slope: Any = f.first  # written with operators, and so for formulas, too
+        return as_expression(slope(self.args[0], self) * du)
 
     @property
     def partial(self) -> bool:
@@ -137,11 +140,12 @@ class Power(Expression):
         return _powers(args[0], self.exponents, run.order)
 
     def derivative(self, args: list[Expression | None]) -> Expression:
-        u, k = self.args[0], np.broadcast_to(self.exponents.ravel(), self.size).reshape(self.shape)
+        u, (du,) = self.args[0], varying(args)
+        k = np.broadcast_to(self.exponents.ravel(), self.size).reshape(self.shape)
         whole = (k - 1.0) + 1.0 == k  # else k - 1 is rounded, and u ** k / u stands for the power
         if whole.all():
-            return as_expression(k * u ** np.where(k == 0, 0.0, k - 1.0) * args[0])
-        return as_expression(k * (self / u) * args[0])
+            return as_expression(k * u ** np.where(k == 0, 0.0, k - 1.0) * du)
+        return as_expression(k * (self / u) * du)
 
     @property
     def partial(self) -> bool:
@@ -219,8 +223,8 @@ class Add(Pairwise):
         return jets.add(args[0], args[1])
 
     def derivative(self, args: list[Expression | None]) -> Expression:
-        a, b = args
-        return as_expression(a if b is None else b if a is None else a + b)
+        first, *others = varying(args)
+        return as_expression(first + others[0]) if others else first
 
     def typed(self, k: int, part: Part) -> Origin:
         return ("spelled", total([v for v in (part(0, k), part(1, k)) if v.number != 0]))
@@ -277,7 +281,8 @@ class Divide(Pairwise):
         return jets.each(args[0], lambda v: v / c)
 
     def derivative(self, args: list[Expression | None]) -> Expression:
-        return as_expression(args[0] / self.args[1])
+        (du,) = varying(args)
+        return as_expression(du / self.args[1])
 
     @classmethod
     def read(cls, step: Step, args: list[Expression], where: str) -> Self:
@@ -321,7 +326,8 @@ class Negate(Unary):
         return jets.negate(args[0])
 
     def derivative(self, args: list[Expression | None]) -> Expression:
-        return as_expression(-args[0])  # type: ignore[operator]
+        (du,) = varying(args)
+        return as_expression(-du)
 
     def typed(self, k: int, part: Part) -> Origin:
         return ("negative", part(0, k))

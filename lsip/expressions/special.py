@@ -46,8 +46,9 @@ def _polygamma(u: Numbers, n: int = 0) -> Numbers:
     """The n-th derivative of digamma on positive numbers: monotone, increasing if n is even."""
     if not isinstance(u, Interval):
         return _digamma(u) if n == 0 else _any_polygamma(n, u)
-    low, high = (u.lo, u.hi) if n % 2 == 0 else (u.hi, u.lo)
-    return widened(_polygamma(low, n), _polygamma(high, n), POLYGAMMA_ULPS)
+    ends = (u.lo, u.hi) if n % 2 == 0 else (u.hi, u.lo)
+    low, high = (_digamma(v) if n == 0 else _any_polygamma(n, v) for v in ends)
+    return widened(low, high, POLYGAMMA_ULPS)
 
 
 digamma = with_derivatives("psi", _polygamma, domain=(0.0, np.inf), ulps=POLYGAMMA_ULPS, checked=(0.0, np.inf))
