@@ -190,7 +190,7 @@ def test_one_continuous_set_twice_is_a_square():
     m.top = pyo.Constraint(m.t, m.t, rule=lambda m, t, u: m.z >= t - u)
     results = solve(m)
     assert pyo.value(m.z) == pytest.approx(1, abs=1e-7)
-    assert results.lsip.program.families[0].coordinates == ("t[0]", "t[1]")
+    assert results.lsip.program.families[0].legend.coordinates == ("t[0]", "t[1]")
 
 
 def test_ordinary_sets_give_one_row_a_member_in_one_family():

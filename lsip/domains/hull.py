@@ -9,7 +9,6 @@ from math import factorial, gamma, pi
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deadline import EFFORT
 from .furthest import furthest
 from .halfspaces import Frame, HalfspaceSystem, largest_ball
 from .points import choose, distinct, unit_ball, unit_simplex
@@ -19,15 +18,18 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ConvexHullTuning:
-    """When a polytope is flat.
+    """When a polytope is flat, and when it is small.
 
     Parameters
     ----------
     least_ball
         An inscribed ball smaller than this, relative to the bounding box, counts as none.
+    most_dimensions
+        The largest dimension in which corners are enumerated.
     """
 
     least_ball: float = 1e-9
+    most_dimensions: int = 6
 
 
 TUNING = ConvexHullTuning()
@@ -50,8 +52,8 @@ class Hull:
 
     @property
     def small(self) -> bool:
-        """Whether corners are enumerated: q faces in k dimensions have q**(k // 2) of them at most, about."""
-        return float(len(self.rows)) ** (self.dim // 2) <= EFFORT.batch
+        """Whether corners are enumerated."""
+        return self.dim <= TUNING.most_dimensions
 
     def lift(self, z: Array) -> Array:
         """From coordinates of the hull to points y."""
