@@ -98,7 +98,7 @@ class Written:
         """What holds for all values of indices, by the families that share them."""
         found: dict[tuple[Index, ...], list[Quantified]] = {}
         for c in self._said:
-            if not isinstance(c, FamilyOn | Constraint) or getattr(c, "directions", ()):
+            if not isinstance(c, FamilyOn) and (c.directions or not isinstance(c, Constraint)):
                 found.setdefault((*c.indices, *c.directions), []).append(c)
         return tuple(group for members in found.values() for group in grouped(members))
 
