@@ -63,6 +63,12 @@ def formulas(family: RowFamily) -> DeclaredRows | None:
     return rows if type(rows) is DeclaredRows and family.units is None else None
 
 
+def smooth(family: RowFamily) -> bool:
+    """Whether the rows are formulas without kinks."""
+    rows = family.source
+    return isinstance(rows, DeclaredRows) and not rows.tape.kink_count
+
+
 def affine_in(family: RowFamily, used: NDArray[np.bool_]) -> LinearForm | None:
     """Coefficients of the variables that are `used` (n,), zero for others, without the rhs; None if not affine."""
     rows = family.source

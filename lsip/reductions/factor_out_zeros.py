@@ -25,6 +25,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from ..deadline import EFFORT
 from ..domains import Domain
 from ..expressions.polynomial_division import division
 from ..expressions.ring import Polynomial
@@ -280,10 +281,13 @@ def _inside(family: RowFamily, hull: AffineHull) -> list[float]:
 
 def _suspicious(family: RowFamily, hull: AffineHull) -> dict[int, list[Factor]]:
     """For some rows, the factors where they look as if they vanished for all x that matter."""
+    m = family.domain.dim
+    if m * m * (m + 3) // 2 * len(family.columns) * (hull.n + 1) > EFFORT.entries:  # what is looked at of all factors
+        return {}
     factors = list(_factors(family, hull))
     if not factors:
         return {}
-    points = family.domain.spread(family.domain.dim)
+    points = family.domain.spread(m)
     with np.errstate(all="ignore"):
         rows = sampled_rows(family, hull.n, np.concatenate([factor.at(points) for factor in factors]))
         likely = np.isfinite(rows).all(axis=-1) & hull.likely(np.nan_to_num(rows))
