@@ -146,8 +146,7 @@ class DeclaredRows:
         v, g, h = self.tape.derivatives(y)
         if self.shape[0] == 1:
             return v, g, h
-        n = np.arange(len(y))[:, None]
-        return v[n, lanes], g[:, n, lanes], h[:, n, lanes]
+        return tuple(np.take_along_axis(part, lanes[(None,) * (part.ndim - 2)], axis=-1) for part in (v, g, h))  # type: ignore[return-value]
 
     def lanes(self, component: Ints) -> Ints:
         """Which of all numbers are those of some rows, with the right-hand side last."""
