@@ -20,7 +20,8 @@ from ..domains import Cell
 from ..domains.proven import LOST
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
-from ..expressions.tape import Quadratic, Tape, cubic_weights, quadratic_weights
+from ..expressions.quadratics import Quadratic, cubic_weights, quadratic_weights
+from ..expressions.tape import Tape
 from ..kernel import native
 from ..kernel.native import Leaves, Weights, in_use
 from .base import Array, Enclosure, Pieces, Renewable, Rows
