@@ -13,6 +13,7 @@ from benchmarks.kernel import STEPS, Y
 from lsip.deadline import EFFORT, PaceTuning
 from lsip.kernel import native
 from lsip.oracles import BranchAndBound, box_search, compiled_search, partition
+from lsip.oracles.base import unscaled
 from lsip.oracles.compiled_search import Limits, again, search
 from lsip.oracles.partition import BoxPartition
 from lsip.oracles.taylor import Taylor
@@ -184,6 +185,44 @@ def test_verdicts_are_those_of_numpy(m: int, height: float, monkeypatch: pytest.
     assert (found.values[0] > 0) == (other.values[0] > 0)
     assert found.bound >= other.values[0]
     assert other.bound >= found.values[0]
+
+
+def leaves(violation: Any, target: float) -> Any:
+    """The boxes that a whole search ends with, sorted by their corners, and their bounds."""
+    family = violation.family
+    cells = [BoxPartition(Taylor(family, cell, 2, kept=False)) for cell in violation.domain.flat_cells()]
+    search = box_search.BoxSearch(violation, unscaled(violation), cells, target, BranchAndBound())
+    search.run()
+    (cell,) = search.partitions
+    order = np.lexsort(np.concatenate([cell.lower, cell.upper], axis=1).T)
+    return cell.lower[order], cell.upper[order], search.bounds[0][order]
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_both_hosts_split_the_same_boxes(m: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The path is the same bit for bit, where enclosures and the number of cuts in a round are.
+
+    Sums of monomials are enclosed alike. Of other formulas the kernel knows quadratics that are carried from node to
+    node, too, and has functions of its own. Where rounds are cheap, NumPy cuts a box more often in one of them, and it
+    splits all open boxes of a round, of which the kernel takes the 256 with the largest bounds. In three coordinates
+    eigenvalues are found by other methods, and bounds differ a little more than by rounding.
+    """
+    monkeypatch.setattr(partition, "TUNING", replace(partition.TUNING, cheap=1))
+    rng, y = np.random.default_rng(seed), lsip.Index("y", lsip.Box(np.zeros(m), np.ones(m)))
+    powers = rng.integers(0, 4, size=(12, m)).astype(float)
+    basis, x = np.prod(y**powers, axis=-1), lsip.Variable(12, name="x")
+    program = lsip.Problem(lsip.minimize(x[0]), [lsip.forall(y, basis @ x <= 0)]).compile()
+    violation = program.violation(0, rng.normal(size=12))
+    top = violation.values(violation.domain.grid(61)).max()
+    found = leaves(violation, target := float(top) + 3e-3)
+    with native.by_reference():
+        other = leaves(violation, target)
+    assert len(found[0]) > 2 ** (m + 1)
+    assert (found[2] <= target).all()
+    for mine, theirs in zip(found[:2], other[:2], strict=True):
+        assert np.array_equal(mine, theirs)
+    assert np.allclose(found[2], other[2], rtol=1e-9, atol=1e-9)
 
 
 def test_time_is_kept() -> None:

@@ -46,8 +46,12 @@ class Tape:
         all that does not depend on them.
         """
         self.outputs, self.given = outputs, instead
-        ordered = None if before is None else before.ordered
-        self.ordered = ordered = ordered or Ordered(outputs, indices, instead, lambda e: _reach(e, indices, instead))
+        ordered: Ordered
+        if before is None:
+            ordered = Ordered(outputs, indices, instead, lambda e: _reach(e, indices, instead))
+        else:
+            ordered = before.ordered
+        self.ordered = ordered
         self.offsets, self.dim, self.sizes = ordered.offsets, ordered.dim, [o.size for o in outputs]
         self.nodes, self.args, self.output, self.written = ordered.nodes, ordered.args, ordered.output, ordered.written
         self.kinks, self.kink_count, self.kink_arguments = ordered.kinks, ordered.kink_count, ordered.kink_arguments
