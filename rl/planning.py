@@ -113,7 +113,8 @@ def plan(
     if limit is not None:
         validation.number("time_limit", limit, "nonnegative")
     end = time.perf_counter() + (np.inf if limit is None else limit)
-    kept = 0.0 if limit is None else min(CLOCK.share * limit, CLOCK.tries * CLOCK.grace)  # for what the policy itself returns
+    # For what the policy itself returns.
+    kept = 0.0 if limit is None else min(CLOCK.share * limit, CLOCK.tries * CLOCK.grace)
     entries = mdp.rows if isinstance(mdp.rows, np.ndarray) else mdp.rows.data
     ways: dict[str, Way] = {
         "lp": lambda options: _solved(planning_program(mdp), tol, oracle, verbose, options),
