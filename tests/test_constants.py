@@ -50,6 +50,7 @@ FACTS: dict[str, str] = {
     "lsip/proof/primal.py": "DATA_ULPS MOST_SHARE",
     "lsip/report/charts.py": "CHART_WIDTH CHART_HEIGHT WIDEST BAR CELL SHADES",  # of pictures
     "lsip/solution/messages.py": "MOST_NAMED LONGEST_NAME",  # of sentences
+    "lsip/solution/relaxation_file.py": "LONGEST",  # of names in LP files
     "lsip/solution/text.py": "MOST_POINTS",  # of sentences
     "lsip/validation.py": "CONSECUTIVE MOST_AXES",
     "rl/backprop.py": "HALF_LOG_TWO_PI",

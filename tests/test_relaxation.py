@@ -92,7 +92,7 @@ def test_the_last_proofs_of_an_interrupted_solve_have_a_deadline(monkeypatch):
     run.state.violation = Bounds((np.inf,))
     assert run.stop(End(lsip.Status.INTERRUPTED)).status is lsip.Status.INTERRUPTED
     assert len(asked) > 1
-    assert max(asked[1:]) <= max(run.options.tuning.clock.grace, run.options.tuning.clock.share * run.clock.used())
+    assert max(asked[1:]) <= max(run.options.tuning.grace, run.options.tuning.share * run.clock.used())
 
 
 def test_rounds_shrink_with_the_time_that_is_left(monkeypatch):
