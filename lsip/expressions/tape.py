@@ -46,12 +46,8 @@ class Tape:
         all that does not depend on them.
         """
         self.outputs, self.given = outputs, instead
-        ordered: Ordered
-        if before is None:
-            ordered = Ordered(outputs, indices, instead, lambda e: _reach(e, indices, instead))
-        else:
-            ordered = before.ordered
-        self.ordered = ordered
+        self.ordered: Ordered = _ordered(outputs, indices, instead) if before is None else before.ordered
+        ordered = self.ordered
         self.offsets, self.dim, self.sizes = ordered.offsets, ordered.dim, [o.size for o in outputs]
         self.nodes, self.args, self.output, self.written = ordered.nodes, ordered.args, ordered.output, ordered.written
         self.kinks, self.kink_count, self.kink_arguments = ordered.kinks, ordered.kink_count, ordered.kink_arguments
@@ -302,12 +298,18 @@ class Tape:
         return outputs, kinks, run.straddles[n:]  # type: ignore[index]
 
 
-def _reach(e: Expression, indices: tuple[Index, ...], instead: dict[Index, Expression] | None) -> tuple[float, float]:
-    """Between which numbers an expression lies, over the boxes around all index sets."""
+def _ordered(
+    outputs: tuple[Expression, ...], indices: tuple[Index, ...], instead: dict[Index, Expression] | None
+) -> Ordered:
+    """The graph in order; closed forms depend on where their arguments are, over the boxes around all index sets."""
     lower = np.concatenate([np.zeros(0), *(index.domain.lower for index in indices)])
     upper = np.concatenate([np.zeros(0), *(index.domain.upper for index in indices)])
-    found = Tape((e,), indices, instead).enclose(lower[None], upper[None])
-    return float(found.lo.min()), float(found.hi.max())
+
+    def reach(e: Expression) -> tuple[float, float]:
+        found = Tape((e,), indices, instead).enclose(lower[None], upper[None])
+        return float(found.lo.min()), float(found.hi.max())
+
+    return Ordered(outputs, indices, instead, reach)
 
 
 def _bound(nodes: list[Expression], values: Values) -> list[Expression]:
