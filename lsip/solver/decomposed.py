@@ -98,8 +98,9 @@ class DecomposedRelaxation(Relaxation):
         self.sampled = [SampledRows(f, y, self.tuning) for f, y in zip(program.families, self.first, strict=True)]
         self.seen: list[Separation] = []  # what sampled rows showed last, where it was not worth rows
         self.best, self.bound = np.zeros(0), -np.inf  # multipliers of the best lower bound, and that bound
+        self._last: tuple[Array, float, Feasible | None] = np.zeros(0), -np.inf, None  # prices, bound and best point
         self.margin = 0.0  # of the next relaxation
-        self.calls = 0
+        self.calls, self.still = 0, 0  # linear maximisations, and relaxations in a row that changed nothing
 
     # ---- the finite program ---------------------------------------------------------------------------------------
 
@@ -123,6 +124,8 @@ class DecomposedRelaxation(Relaxation):
                 return end
         self._price_smoothed(found)
         proposal = self._proposal(found)
+        if self._stands(found, state.incumbent):
+            return End(Status.STALLED)
         state.accept(proposal, self.held.terms(self.best, proposal.x))
         state.relaxed, state.proven = self.bound, self.lower_bound(state, proposal, state.x, 0.0)
         total = float(found.multipliers.sum())
@@ -256,6 +259,20 @@ class DecomposedRelaxation(Relaxation):
             gain = found.price - float((self.master.points[before:] @ slope).min())
             if gain > self.tuning.share**2 * (objective(self.program, self._mix(found.weights)) - self.bound):
                 return
+
+    def _stands(self, found: Mixture, best: Feasible | None) -> bool:
+        """Whether neither new points nor new rows change prices, the bound or the best point, time and again.
+
+        Columns come one by one, so that a mixture which stays says little. But with the same prices, the same point of
+        X is found again.
+        """
+        prices = np.append(found.price, found.multipliers[found.multipliers > 0])
+        before, bound, point = self._last
+        least = self.accuracy * (1 + np.abs(prices).max())
+        same = len(prices) == len(before) and np.abs(prices - before).max() <= least
+        same = same and self.bound <= bound + least and best is point
+        self.still, self._last = self.still + 1 if same else 0, (prices, self.bound, best)
+        return self.still > DEFAULTS.patience  # that of `options` is without end
 
     def _price(self, multipliers: Array, objective: float) -> float:
         """Ask for the point of X that these multipliers want, and take the bound that comes with it."""

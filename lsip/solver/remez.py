@@ -252,10 +252,10 @@ def _solved(program: Program, reference: Peaks) -> Levelled | None:
     component = reference.component
     for _ in range(2):
         matrix, rhs = _rows(program, reference, component)
-        try:
-            factors = linalg.lu_factor(matrix, check_finite=False)
-        except (linalg.LinAlgError, ValueError):
+        triangles, pivots, singular = linalg.lapack.dgetrf(matrix)
+        if singular:
             return None
+        factors = triangles, pivots
         weights = linalg.lu_solve(factors, -program.c, trans=1, check_finite=False)
         if not np.isfinite(weights).all():
             return None
