@@ -219,7 +219,8 @@ def test_columns_without_weight_are_left_out_of_a_search() -> None:
     weights[0, [*few, 40]] = 1.0, -2.0, 1.5, -3.0
     wide, narrow = anew(family(np.arange(40)), 3), anew(family(few), 3)
     tape, scaled = wide.bounder.narrowed(weights, None)
-    assert tape.outputs == 4 and scaled.weights.shape == (1, 4)
+    assert tape.outputs == 4
+    assert scaled.weights.shape == (1, 4)
     boxes = narrow.lower, narrow.upper
     known = BoxPartition(wide.bounder, boxes).bounds(weights)
     np.testing.assert_allclose(known.upper, narrow.bounds(weights[:, [*few, 40]]).upper, rtol=1e-12)

@@ -36,6 +36,7 @@ from .operations import Multiply, Negate
 from .parameter import Parameter, Values, current
 from .recurrences import Closed, closed_forms
 from .slopes import Slopes
+from .stacking import Nodes, stacked
 
 
 class Quadratic(NamedTuple):
@@ -100,6 +101,7 @@ class Tape:
         self.output = self._sort(Join(tuple(_flattened(outputs))))
         self.written = FormulaSteps(self.nodes, self.args, self.output)
         self._close()
+        (self.nodes, self.args), self.output = stacked(Nodes(self.nodes, self.args), self.output)
         # The argument of every kink is an output too: branch-and-bound needs its sign and its slope.
         live = self._live()
         kinked = [(i, n) for i, n in enumerate(self.nodes) if live[i] and n.kinked]

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
 from ..deadline import EFFORT, PACE, afford, afford_factors, check
@@ -291,8 +292,6 @@ def _proposals(
     program: Program, c: Array, dual: Dual, rows: Rows, centre: Array, loose: Mask, ends: Mask, others: _Wide
 ) -> Iterator[tuple[Dual, Rows]]:
     """The rows that have weight, and others, with more and more weight given to them; first what is likely to do."""
-    if loose.sum() > 3000:  # a dense block of so many columns takes long
-        return
     inner, outer = np.flatnonzero(loose & ~ends), np.flatnonzero(loose & ends)
     own, wider = _own(dual, rows, inner, outer), _wider(program, c, centre, loose, inner, outer, others)
     scarce = others.needed or np.count_nonzero(dual.weights) < len(inner)
@@ -458,30 +457,86 @@ def _square(rows: Rows, columns: Ints, allowed: Mask, appeal: Array) -> tuple[In
     """
     nothing = np.zeros(0, dtype=np.intp)
     places = np.flatnonzero(allowed)
-    if not len(columns) or not len(places) or len(places) * len(columns) > EFFORT.entries:
+    if not len(columns) or not len(places) or len(columns) - len(places) > len(_certain(rows, columns)):
         return nothing, nothing
-    if len(columns) - len(places) > len(_certain(rows, columns)):
-        return nothing, nothing
-    short, long = sorted((len(places), len(columns)))
-    afford(10.0 * short**2 * long / PACE.dense, "lower bound")
     part = rows.mid[places][:, columns]
-    if short == long and is_sparse(part) and _regular(part):
-        return places, columns
-    block = part.toarray() if is_sparse(part) else part
-    block = _whitened(block * np.sqrt(np.maximum(appeal[places], 1e-300))[:, None])
-    if not np.isfinite(block).all():
+    if is_sparse(part):
+        if len(places) == len(columns) and _regular(part):
+            return places, columns
+        found = _by_blocks(part, appeal[places], places < rows.atoms)
+    else:
+        found = _pivots(part, appeal[places])
+    if found is None:
         return nothing, nothing
+    left = np.setdiff1d(columns, columns[found[1]])
+    if len(_certain(rows, left)) < len(left):
+        return nothing, nothing
+    return places[found[0]], columns[found[1]]
+
+
+def _by_blocks(part: sparse.csr_matrix, appeal: Array, atoms: Mask) -> tuple[Ints, Ints] | None:
+    """Pivots of blocks that share no row, but for finite rows that reach across.
+
+    Blocks that have not rows enough of their own are one block with these rows.
+    """
+    shape, table = part.shape, part.tocoo()
+    inner = atoms[table.row]
+    ends = table.row[inner], shape[0] + table.col[inner]
+    graph = sparse.csr_matrix((np.ones(len(ends[0])), ends), (sum(shape), sum(shape)))
+    label = connected_components(graph, directed=False)[1]
+    of_row, of_column = label[: shape[0]], label[shape[0] :]
+    first, last = (np.full(shape[0], end) for end in (len(label), -1))  # of the blocks that a row reaches
+    np.minimum.at(first, table.row, of_column[table.col])
+    np.maximum.at(last, table.row, of_column[table.col])
+    across = ~atoms & (first != last)
+    of_row = np.where(across | (last < 0), -1, last)
+    rows, columns, entry = (np.argsort(each, kind="stable") for each in (of_row, of_column, of_column[table.col]))
+    blocks, counts = np.unique(of_column, return_counts=True)
+    chosen, solved, rest = list[Ints](), list[Ints](), (list[Ints]([np.flatnonzero(across)]), list[Ints]())
+    ends_of = [np.searchsorted(v, blocks, side=side) for v in (of_row[rows], of_column[table.col][entry]) for side in ("left", "right")]
+    start = np.cumsum(counts) - counts
+    for k in range(len(blocks)):
+        own, mine = rows[ends_of[0][k] : ends_of[1][k]], columns[start[k] : start[k] + counts[k]]
+        some = entry[ends_of[2][k] : ends_of[3][k]]
+        some = some[~across[table.row[some]]]
+        found = None
+        if len(own) >= len(mine) and len(own) * len(mine) <= EFFORT.entries:
+            block = np.zeros((len(own), len(mine)))
+            block[np.searchsorted(own, table.row[some]), np.searchsorted(mine, table.col[some])] = table.data[some]
+            found = _pivots(block, appeal[own])
+        if found is not None and len(found[1]) == len(mine):
+            chosen.append(own[found[0]])
+            solved.append(mine)
+        else:
+            rest[0].append(own)
+            rest[1].append(mine)
+    if rest[1]:
+        own, mine = np.sort(np.concatenate(rest[0])), np.sort(np.concatenate(rest[1]))
+        found = _pivots(part[own][:, mine], appeal[own])
+        if found is None:
+            return None
+        chosen.append(own[found[0]])
+        solved.append(mine[found[1]])
+    return np.concatenate(chosen), np.sort(np.concatenate(solved))
+
+
+def _pivots(part: Matrix, appeal: Array) -> tuple[Ints, Ints] | None:
+    """As many rows of a block, the more appealing the better, as it has rank, and columns; None if it is too large."""
+    if not 0 < len(appeal) * part.shape[1] <= EFFORT.entries:
+        return None
+    short, long = sorted(part.shape)
+    afford(10.0 * short**2 * long / PACE.dense, "lower bound")
+    block = part.toarray() if is_sparse(part) else part
+    block = _whitened(block * np.sqrt(np.maximum(appeal, 1e-300))[:, None])
+    if not np.isfinite(block).all():
+        return None
     factor, order = linalg.qr(block.T, mode="r", pivoting=True, check_finite=False)
     pivots = np.abs(np.diag(factor))
     rank = int((pivots > TUNING.least_pivot * pivots.max(initial=0.0)).sum())
-    if rank == len(columns):
-        return places[order[:rank]], columns
     chosen = order[:rank]
-    _, first = linalg.qr(block[chosen], mode="r", pivoting=True, check_finite=False)
-    left = columns[first[rank:]]
-    if len(_certain(rows, left)) < len(left):
-        return nothing, nothing
-    return places[chosen], np.sort(columns[first[:rank]])
+    if rank == part.shape[1]:
+        return chosen, np.arange(rank)
+    return chosen, np.sort(linalg.qr(block[chosen], mode="r", pivoting=True, check_finite=False)[1][:rank])
 
 
 def _certain(rows: Rows, columns: Ints) -> Ints:
