@@ -19,8 +19,8 @@ _ROOMS = {  # where the other names of `public.py` are, which imports all of the
     "domains": "Ball Box Budget Domain Ellipsoid Finite Intersection Interval Polytope Product Simplex Union",
     "errors": "LSIPError MissingExtraError ModelError NotAffineError NotConvexError OutOfTime ProofError RoundingError "
     "UsageError",
-    "expressions": "Constraint Convex DecisionRule Expression Index Parameter Region Rule Variable norm1 norm_inf psd "
-    "spline",
+    "expressions": "Constraint Convex DecisionRule Expression Index Parameter Region Rule Variable derivative gradient "
+    "norm1 norm_inf psd spline",
     "integrals": "expectation integral",
     "model": "Family Problem Program Status WorstViolation forall maximize minimize",
     "solution": "ActivePoint Effort Iterate Solution load",

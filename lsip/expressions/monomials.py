@@ -21,7 +21,7 @@ from ..errors import ModelError
 from ..schema import demand
 from .compiled import Assembler
 from .defined import MAYBE, SURE, Doubt
-from .graph import PLACES, Expression, Fields, Index, Part, Pass, ProofSteps, Step, as_expression
+from .graph import PLACES, Expression, Fields, Index, Part, Pass, ProofSteps, Step, as_expression, varying
 from .interval import Array, Interval
 from .jets import Jet, Numbers, tetrahedron, triangle
 from .limits import LIMITS
@@ -59,6 +59,14 @@ class Monomials(Expression):
         result = result * factor if run.order else result
         blocks = [_levels_first(result[:, a:b]) for a, b in pairwise(ends)]
         return Jet(blocks[0][0], *(_embed(b, d, m, dim, start) for d, b in enumerate(blocks[1:], start=1)))
+
+    def derivative(self, args: list[Expression | None]) -> Expression:
+        along: Any = varying(args)[0]  # constant, in the direction of one coordinate
+        (k,) = np.flatnonzero(along.value)
+        lower = self.exponents.copy()
+        lower[:, k] = np.maximum(lower[:, k] - 1, 0)
+        factor = self.exponents[:, k].astype(float).reshape(self.shape)
+        return as_expression(factor * Monomials(self.args[0], lower, self.shape))
 
     def with_index(self, y: Expression) -> Expression:
         factors = [np.reshape(y, (-1,))[i] ** e.astype(float) for i, e in enumerate(self.exponents.T)]

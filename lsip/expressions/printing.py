@@ -218,6 +218,21 @@ class Printer:
     def _name(self, name: str) -> tuple[str, int]:
         return named(name, self.tex), ATOM
 
+    def _derivative(self, body: Item, index: Item, order: int) -> tuple[str, int]:
+        """d/dt of a formula, or ∂/∂y[0]."""
+        along, of = self.show(index), self.wrapped(body, ATOM)
+        partial = getattr(index, "origin", ())[:1] == ("getitem",)
+        if self.tex:
+            d, raised = r"\partial" if partial else "d", f"^{order}" if order > 1 else ""
+            return rf"\frac{{{d}{raised}}}{{{d} {along}{raised}}} {of}", PRODUCT
+        d, raised = "∂" if partial else "d", {1: "", 2: "²", 3: "³"}.get(order, f"^{order}")
+        return f"{d}{raised}/{d}{along}{raised} {of}", PRODUCT
+
+    def _gradient(self, body: Item, index: Item) -> tuple[str, int]:
+        """∇ of a formula, with its index below the line."""
+        of = self.wrapped(body, ATOM)
+        return (rf"\nabla_{{{self.show(index)}}} {of}" if self.tex else f"∇{of}"), ATOM
+
     def _rule(self, name: str, *seen: Item) -> tuple[str, int]:
         inside = ", ".join(self.show(part) for part in seen)
         return self._name(name)[0] + (rf"\left({inside}\right)" if self.tex else f"({inside})"), ATOM

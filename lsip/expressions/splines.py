@@ -115,6 +115,12 @@ class Spline(Function):
     def word(self) -> str:
         return "spline"
 
+    @property
+    def derivative(self) -> Spline:
+        """Its pieces, differentiated."""
+        p = self.pieces.derivative()
+        return made(p.knots, p.origins, p.low, p.high, self.span)
+
     def file_data(self, spelled_out: bool) -> Step | None:
         parts = {name: getattr(self.pieces, name).tolist() for name in _PIECES}
         return {**parts, "span": None if self.span == EVERYWHERE else list(self.span)}
