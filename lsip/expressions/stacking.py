@@ -1,7 +1,7 @@
 """Scalars that are one formula with different constants, as one array: a thousand nodes become one.
 
-Models that are written in a loop join sin(3.1 t), sin(3.2 t), ... to a vector. What is done to each of them is the same,
-and is done to all of them at once, with the constants side by side; rounding is that of each by itself.
+Models that are written in a loop join sin(3.1 t), sin(3.2 t), ... to a vector. What is done to each of them is the
+same, and is done to all of them at once, with the constants side by side; rounding is that of each by itself.
 """
 
 from __future__ import annotations

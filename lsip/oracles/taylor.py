@@ -247,7 +247,7 @@ class Taylor(QuadraticBounder):
         """
         tape, lost = self.tape, LOST * (weights != 0).any(axis=1)
         assert tape is not None
-        used: NDArray[np.bool_] = (weights if spread is None else np.abs(weights) + spread).any(axis=0)
+        used = np.array((weights if spread is None else np.abs(weights) + spread).any(axis=0), dtype=np.bool_)
         used[-1] = True  # the right-hand side
         if 2 * used.sum() <= self.width:
             used |= ~np.isfinite(self._largest).all(axis=0)
