@@ -139,7 +139,7 @@ class Band:
 def level_of(program: Program) -> int | None:
     """The one variable that is paid for, where all others are free and rows come in pairs over intervals; or None."""
     paid = np.flatnonzero(program.c)
-    if len(paid) != 1 or program.finite_rows or not program.families or not program.n > 1:
+    if len(paid) != 1 or program.finite_rows or not program.families or not 1 < program.n**2 <= EFFORT.entries:
         return None
     level = int(paid[0])
     free = np.isinf(program.lower) & np.isinf(program.upper)
