@@ -78,7 +78,7 @@ class Monomials(Expression):
         return ("spelled", reduce(lambda a, b: ("multiply", a, b), factors) if factors else 1.0)
 
     def file_data(self) -> Step | None:
-        few = self.exponents.max(initial=0) <= LIMITS.most_exponent
+        few = self.exponents.max(initial=0) <= LIMITS.most_unlisted
         return {"exponents": self.exponents.tolist()} if few else None
 
     @classmethod
@@ -88,7 +88,7 @@ class Monomials(Expression):
             raise ModelError(f"{where} needs an index as its argument.")
         fits = len(exponents) == prod(shape) > 0 and all(len(row) == u.size for row in exponents)
         demand(fits, f"{where} has other exponents than its shape and its argument say.")
-        most = LIMITS.most_exponent
+        most = LIMITS.most_unlisted
         demand(max(map(max, exponents)) <= most, f"{where} has an exponent above {most}.")
         return Monomials(u, np.array(exponents, dtype=np.intp), shape)
 

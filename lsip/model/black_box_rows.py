@@ -17,8 +17,9 @@ from ..expressions.graph import Index
 from ..expressions.interval import Interval, down, up
 from ..expressions.jets import tetrahedron, triangle
 from ..expressions.parameter import Values
+from ..expressions.quadratics import Quadratic
 from ..expressions.ring import Polynomial
-from ..expressions.tape import Quadratic, Tape
+from ..expressions.tape import Tape
 from ..oracles.attained import discrete_points
 from ..oracles.base import Array, Enclosure, Ints, Pieces
 from ..validation import numbers

@@ -24,9 +24,10 @@ from ..expressions.lanes import enclose_lanes, evaluate_lanes
 from ..expressions.parameter import Values, current, depending
 from ..expressions.parametric_region import at_values, moved_by
 from ..expressions.polynomials import Polynomials
+from ..expressions.quadratics import Quadratic
 from ..expressions.ring import Polynomial
 from ..expressions.slopes import Slopes
-from ..expressions.tape import Quadratic, Tape
+from ..expressions.tape import Tape
 from ..expressions.undefined import UndefinedPlace, where_undefined
 from ..expressions.waves import Waves
 from ..oracles.base import Array, Enclosure, Ints, Pieces, Renewal

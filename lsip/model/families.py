@@ -17,8 +17,8 @@ from ..domains import Cell, Domain
 from ..domains.proven import LOST
 from ..expressions.interval import Interval
 from ..expressions.parameter import Values
+from ..expressions.quadratics import Quadratic
 from ..expressions.ring import Polynomial
-from ..expressions.tape import Quadratic
 from ..oracles.base import Array, Enclosure, Ints, Pieces
 from ..oracles.memory import Memory
 from .legend import Legend

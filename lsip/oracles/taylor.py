@@ -20,10 +20,11 @@ from ..domains import Cell
 from ..domains.proven import LOST
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
-from ..expressions.tape import Quadratic, Tape, cubic_weights, quadratic_weights
+from ..expressions.quadratics import Quadratic, cubic_weights, quadratic_weights
+from ..expressions.tape import Tape
 from ..kernel import native
 from ..kernel.native import Leaves, Weights, in_use
-from .base import Array, Enclosure, Pieces, Renewable, Rows, capable
+from .base import Array, Enclosure, Ints, Pieces, Renewable, Rows, capable
 from .bounder import Bounder, BoxBounds, BoxView, QuadraticBounder, at_once, shares
 from .partition import BoxPartition
 from .sides import cut_off, kinked
@@ -37,18 +38,12 @@ class TaylorTuning:
     ----------
     most_kinks
         Kinks that straddle one box are told apart up to this many: each of them doubles the pieces of the box.
-    single
-        Coordinates of an index from which on second derivatives, of which there are many then, and errors are kept in
-        single precision. Over boxes that are small enough for a proof second derivatives are small, too, and what
-        rounding takes from them is nothing beside what is left open of third order.
     """
 
     most_kinks: int = 3
-    single: int = 5
 
 
 TUNING = TaylorTuning()
-SINGLE = np.finfo(np.float32)
 
 
 class Taylor(QuadraticBounder):
@@ -58,10 +53,9 @@ class Taylor(QuadraticBounder):
         super().__init__(family, cell)
         self.order, self.kept, self._enclose = order, kept, self._enclosure(family)
         self.levels = self.quadratic + (len(cubic_weights(self.dim)) if order == 3 else 0)
-        self.single = order == 2 and self.dim >= TUNING.single  # whether second derivatives are kept apart, as `bend`
-        self._units: Array | None = None  # (p, K + 1), powers of two in which these and errors are about 1 at first
         self.shared = bool((family.columns == family.columns[0]).all())
         self.kinks = 0
+        self._narrow: tuple[Ints, native.NativeTape] | None = None  # the columns that had weight last, and their tape
 
     def _enclosure(self, family: Rows) -> Enclosure:
         return family.quadratics(self.cell)
@@ -84,7 +78,7 @@ class Taylor(QuadraticBounder):
 
     def changed(self, columns: dict[str, Any], n: int, family: Rows, before: Hashable) -> Bounder | None:
         """The same with other enclosures of some numbers."""
-        source = capable(family) if self.kept and not self.single else None
+        source = capable(family) if self.kept else None
         renewal = source.renewal(self.cell, before) if isinstance(source, Renewable) else None
         if renewal is None:
             return None
@@ -173,7 +167,7 @@ class Taylor(QuadraticBounder):
         n, p, width, rough = len(quadratic.value), self.p, self.width, quadratic.rough.sum(axis=-1).T
         if in_use():
             table, error = native.layout(_levels(quadratic), quadratic.error, p, width, self._rounding)
-            return self._rounded(table, error, rough)
+            return {"rough": rough, "table": table, "error": error}
         flat, doubt = self._flat(quadratic)
         table, error = np.empty((n, p, self.levels, width)), np.empty((n, p, width))
         size = p * (width - 1)
@@ -181,36 +175,7 @@ class Taylor(QuadraticBounder):
         table[..., -1] = flat[..., size:].transpose(1, 2, 0)
         error[..., :-1] = doubt[:, :size].reshape(n, p, width - 1)
         error[..., -1] = doubt[:, size:]
-        return self._rounded(table, error, rough)
-
-    def _rounded(self, table: Array, error: Array, rough: Array) -> dict[str, Any]:
-        """All that as it is kept; what single precision takes from second derivatives is error."""
-        if not self.single:
-            return {"rough": rough, "table": table, "error": error}
-        bend, first = table[:, :, 1 + self.dim :], table[:, :, : 1 + self.dim]
-        with np.errstate(all="ignore"):
-            if self._units is None:
-                sizes = np.concatenate([np.abs(bend).max(axis=2), error])
-                most = np.where(np.isfinite(sizes), sizes, 0.0).max(axis=0, initial=0.0)
-                exponent = np.clip(np.round(np.log2(np.where(most > 0, most, 1.0))), -900.0, 900.0)
-                self._units = np.asarray(2.0**exponent, dtype=float)
-            units = self._units
-            kept = np.clip(bend / units[:, None], SINGLE.min, SINGLE.max).astype(np.float32)
-            lost = np.abs(bend - kept * units[:, None]).sum(axis=2)
-            doubt = (error + lost) * (1 + (self.levels + self.width + 8) * EPS) / units
-            above = np.nextafter(doubt.astype(np.float32), np.float32(np.inf))
-            return {"rough": rough.astype(np.float32), "table": first, "bend": kept, "error": above}
-
-    def _error(self, boxes: BoxView) -> Array:
-        """Errors (N, p, K + 1) of boxes, in doubles."""
-        error: Array = boxes["error"]
-        return error if self._units is None else error * self._units
-
-    def _bends(self, boxes: BoxView) -> Array:
-        """Second derivatives (N, p, levels, K + 1) of boxes, in doubles."""
-        if self._units is None:
-            return np.asarray(boxes["table"][:, :, 1 + self.dim : self.quadratic])
-        return np.asarray(boxes["bend"] * self._units[:, None])
+        return {"rough": rough, "table": table, "error": error}
 
     def _flat(self, quadratic: Quadratic) -> tuple[Array, Array]:
         """The same as they come: coefficients (levels, N, numbers) and errors (N, numbers)."""
@@ -234,13 +199,32 @@ class Taylor(QuadraticBounder):
         leaves = Leaves(*(np.array(boxes[name]) for name in Leaves._fields))
         bounding = native.SearchLimits(0, 0, 0, 0.0)
         known = len(leaves.lower), 0
-        self.tape.search(self.order, leaves, known, self.scaled(weights, spread), (np.inf, np.inf), bounding)
+        tape, scaled = self.narrowed(weights, spread)
+        tape.search(self.order, leaves, known, scaled, (np.inf, np.inf), bounding)
         boxes["pays"], boxes["rough"] = leaves.pays, leaves.rough
         return BoxBounds(leaves.bound, self.placed(leaves.points), leaves.model)
 
-    def scaled(self, weights: Array, spread: Array | None) -> Weights:
-        """Weights with what the kernel has to know about them."""
-        return Weights(weights, spread, LOST * (weights != 0).any(axis=1), self.scale, self._rounding)
+    def narrowed(self, weights: Array, spread: Array | None) -> tuple[native.NativeTape, Weights]:
+        """The tape of the columns that have weight, and the weights with what the kernel has to know about them.
+
+        A column without a bound over the cell stays: nobody knows what nought times it is.
+        """
+        tape, lost = self.tape, LOST * (weights != 0).any(axis=1)
+        assert tape is not None
+        used = np.array((weights if spread is None else np.abs(weights) + spread).any(axis=0), dtype=np.bool_)
+        used[-1] = True  # the right-hand side
+        if 2 * used.sum() <= self.width:
+            used |= ~np.isfinite(self._largest).all(axis=0)
+        if 2 * used.sum() > self.width:
+            return tape, Weights(weights, spread, lost, self.scale, self._rounding)
+        columns = np.flatnonzero(used)
+        if self._narrow is None or not np.array_equal(self._narrow[0], columns):
+            first = (np.arange(self.p)[:, None] * (self.width - 1) + columns[:-1]).ravel()
+            outputs = np.concatenate([first, self.p * (self.width - 1) + np.arange(self.p)])
+            instructions = self._enclose.__self__.instructions.only(outputs)  # type: ignore[attr-defined]
+            self._narrow = columns, instructions.native()
+        few = weights[:, columns], None if spread is None else spread[:, columns]
+        return self._narrow[1], Weights(*few, lost, self.scale, self._rounding)
 
     def reach(self, far: Array) -> Array:
         """How far rows (p,) may move anywhere in the cell with weights that move so far (p, K + 1), at most."""
@@ -253,9 +237,8 @@ class Taylor(QuadraticBounder):
         """How large coefficients (p, K + 1) are over the whole cell, at most."""
         whole = Taylor(self.family, self.cell)
         boxes = BoxPartition(whole).boxes()
-        table = np.concatenate([boxes["table"], whole._bends(boxes)], axis=2) if whole.single else boxes["table"]
         with np.errstate(all="ignore"):
-            sizes = np.einsum("nplk,l->npk", np.abs(table), whole._level_sizes) + whole._error(boxes)
+            sizes = np.einsum("nplk,l->npk", np.abs(boxes["table"]), whole._level_sizes) + boxes["error"]
             return np.asarray(sizes.max(axis=0) * (1 + (whole.levels + 8) * EPS))
 
     @cached_property
@@ -266,9 +249,7 @@ class Taylor(QuadraticBounder):
 
     def _models(self, boxes: BoxView, weights: Array, spread: Array | None) -> tuple[Array, Array]:
         """Quadratics (N p, numbers) for these weights, and what they are off by, at most, (N p,)."""
-        table, error = boxes["table"], self._error(boxes)
-        if self.single:
-            table = np.concatenate([table, self._bends(boxes)], axis=2)
+        table, error = boxes["table"], boxes["error"]
         size, flat = np.abs(weights), len(table) * self.p
         if self.shared and (weights == weights[0]).all():
             q = (table.reshape(-1, self.width) @ weights[0]).reshape(flat, self.levels)
@@ -286,15 +267,10 @@ class Taylor(QuadraticBounder):
 
         Coefficients are polynomials in d with |d_i| <= 1 up to their errors: no larger than their terms in all.
         """
-        error = self._error(boxes)
-        parts = [boxes["table"], self._bends(boxes)] if self.single else [boxes["table"]]
-        levels = (level for part in parts for level in np.moveaxis(part, 2, 0))
-        swing = np.zeros(error.shape[:2])
-        for level, share in zip(
-            levels, self._level_sizes, strict=True
-        ):  # a product a level, so that no copy of a table is made
+        swing = np.einsum("npk,pk->np", boxes["error"], spread)
+        # A product a level, so that no copy of a table is made.
+        for level, share in zip(np.moveaxis(boxes["table"], 2, 0), self._level_sizes, strict=True):
             swing += share * np.einsum("npk,pk->np", np.abs(level), spread)
-        swing += np.einsum("npk,pk->np", error, spread)
         return (swing * (1 + (self.width + self.levels + 8) * EPS)).ravel()
 
     def influence(self, boxes: BoxView, weights: Array) -> Array:
@@ -311,7 +287,7 @@ class Taylor(QuadraticBounder):
         m, size = self.dim, np.abs(weights)
         i, j = triangle(m)
         with np.errstate(all="ignore"):
-            part = np.einsum("nplk,pk->nl", np.abs(self._bends(boxes)), size)
+            part = np.einsum("nplk,pk->nl", np.abs(boxes["table"][:, :, 1 + m : self.quadratic]), size)
             linear = np.einsum("nplk,pk->nl", boxes["table"][:, :, 1 : 1 + m], weights)
         result = 1e-3 * np.abs(linear) + boxes["rough"]
         for k, (a, b) in enumerate(zip(i, j, strict=True)):

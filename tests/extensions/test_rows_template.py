@@ -16,7 +16,7 @@ import pytest
 
 import lsip
 from lsip.expressions.interval import Interval, down, up
-from lsip.expressions.tape import Quadratic
+from lsip.expressions.quadratics import Quadratic
 from lsip.model import RowFamily
 from lsip.model.families import RowFunctions
 from lsip.model.legend import Legend
