@@ -1,6 +1,7 @@
 """The reductions that stand between a program as it was written and the one that is solved, in their order.
 
-`restate` applies the `RESTATEMENTS` where a problem is compiled. What they make is equivalent to what was written, for
+Before rows are made, statements are restated (`RESTATEMENTS` of `model.restated`): equalities of polynomials, and what
+holds over unbounded sets. `restate` applies the `RESTATEMENTS` below to the rows that come out. What they make is equivalent to what was written, for
 reasons that are decided in rational numbers: certificates speak of its rows, and whoever checks a certificate makes
 them again. So a restatement keeps the variables and the written rows in their places, may add rows behind them, and its
 map changes nothing of a certificate but the violations.
