@@ -38,7 +38,7 @@ FACTS: dict[str, str] = {
     "lsip/integrals/distributions.py": "NORMAL_REACH EXPONENTIAL_REACH",
     "lsip/integrals/volume.py": "PI",
     "lsip/interop/pyomo/families.py": "UPPER LOWER",
-    "lsip/interop/pyomo/implied.py": "OUTWARD",
+    "lsip/interop/pyomo/implied.py": "WIDENED",
     "lsip/kernel/native.py": "VERSION MOST_DIMENSIONS FULL DUE LATE",
     "lsip/masters/gurobi.py": "NO_LICENCE TOO_LARGE OPTIMAL INFEASIBLE INFEASIBLE_OR_UNBOUNDED UNBOUNDED "
     "NODE_LIMIT TIME_LIMIT",

@@ -31,7 +31,7 @@ class ImpliedTuning:
 
 
 TUNING = ImpliedTuning()
-OUTWARD = 1 + 1e-6  # widens bounds by more than the rounding of a few sums
+WIDENED = 1 + 1e-6  # widens bounds by more than the rounding of a few sums
 
 
 def largest_coefficient(rule: Recourse, places: Array, most: float) -> float:
@@ -54,7 +54,7 @@ def largest_coefficient(rule: Recourse, places: Array, most: float) -> float:
     error = float(np.abs(inverse @ chosen - np.eye(count)).sum(axis=1).max())
     if not 2 * error < 1:
         return np.inf
-    return float(OUTWARD * np.abs(inverse).sum(axis=1).max() * most / (1 - 2 * error))
+    return float(WIDENED * np.abs(inverse).sum(axis=1).max() * most / (1 - 2 * error))
 
 
 def spread_points(domain: Domain, count: int) -> Array:
@@ -74,6 +74,6 @@ def through_equalities(rows: list[Row], lower: Array, upper: Array, columns: set
             if len(free) != 1 or free[0] not in columns or not row[free[0]]:
                 continue
             rest = abs(side) + sum(abs(a) * size[j] for j, a in row.items() if j != free[0])
-            most = OUTWARD * rest / abs(row[free[0]])
+            most = WIDENED * rest / abs(row[free[0]])
             if most <= TUNING.largest:
                 lower[free[0]], upper[free[0]], found = max(lower[free[0]], -most), min(upper[free[0]], most), True
