@@ -229,3 +229,39 @@ def test_time_is_kept() -> None:
     violation = hills(3, 2.0)
     found = BranchAndBound(seconds=0.0).maximise(violation)
     assert found.bound >= found.values[0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(formulas(), st.data())
+def test_a_tape_of_some_outputs_computes_what_the_whole_one_does(formula: lsip.Expression, data: st.DataObject) -> None:
+    """Enclosures of chosen numbers are the same, bit for bit, whichever others are left out."""
+    tape = rows_of(formula, 1).tape
+    assume(tape.instructions is not None and not tape.kink_count)
+    count = tape.native.outputs
+    outputs = np.array(sorted(data.draw(st.sets(st.integers(0, count - 1), min_size=1))))
+    few = tape.instructions.only(outputs).native()
+    lower = np.random.default_rng(0).random((5, 2)) * 0.5
+    for order in (2, 3):
+        whole, part = (each.quadratics(lower, lower + 0.25, None, order)[0] for each in (tape.native, few))
+        for a, b in zip(whole, part, strict=True):
+            np.testing.assert_array_equal(a[..., outputs], b)
+
+
+def test_columns_without_weight_are_left_out_of_a_search() -> None:
+    """Of forty columns three have weight: bounds are those of a family that has no others."""
+    centres = np.random.default_rng(1).random((40, 2))
+    x, few = lsip.Variable(40, name="x"), np.array([3, 17, 30])
+
+    def family(places: Any) -> Any:
+        bumps = np.exp(-20 * ((Y - centres[places]) ** 2).sum(axis=-1))
+        return lsip.Problem(lsip.minimize(x[0]), [lsip.forall(Y, bumps @ x[places] <= 3)]).compile().families[0]
+
+    weights = np.zeros((1, 41))
+    weights[0, [*few, 40]] = 1.0, -2.0, 1.5, -3.0
+    wide, narrow = anew(family(np.arange(40)), 3), anew(family(few), 3)
+    tape, scaled = wide.bounder.narrowed(weights, None)
+    assert tape.outputs == 4
+    assert scaled.weights.shape == (1, 4)
+    boxes = narrow.lower, narrow.upper
+    known = BoxPartition(wide.bounder, boxes).bounds(weights)
+    np.testing.assert_allclose(known.upper, narrow.bounds(weights[:, [*few, 40]]).upper, rtol=1e-12)

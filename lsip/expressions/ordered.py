@@ -17,6 +17,7 @@ from .operands import Shape
 from .operations import Multiply, Negate
 from .parameter import Parameter
 from .recurrences import Closed, closed_forms
+from .stacking import Nodes, stacked
 
 Range = Callable[[Expression], tuple[float, float]]  # between which numbers an expression lies, over all index sets
 
@@ -59,6 +60,7 @@ class Ordered:
         self.output = self._sort(Join(tuple(_flattened(outputs))))
         self.written = FormulaSteps(self.nodes, self.args, self.output)
         self._close(reach)
+        (self.nodes, self.args), self.output = stacked(Nodes(self.nodes, self.args), self.output)
         # The argument of every kink is an output too: branch-and-bound needs its sign and its slope.
         live = below({self.output}, self.args)  # simplifying leaves some behind
         kinked = [(i, n) for i, n in enumerate(self.nodes) if i in live and n.kinked]

@@ -414,8 +414,10 @@ class DeclaredFamily:
 
     def _asks_little(self, points: int, levels: int) -> bool:
         """Whether a row at each of so many points is so little of all rows there that the others are left out."""
+        if self.count <= TUNING.few_rows:
+            return False
         if self.tape.compiled:
-            return self.count > TUNING.few_rows and points * levels * self.columns.size > TUNING.most_numbers
+            return points * levels * self.columns.size > TUNING.most_numbers
         return self.count > TUNING.many_rows
 
     def _lanes(self, component: Ints) -> Ints:
