@@ -36,6 +36,7 @@ from ..oracles.attained import discrete_points
 from ..oracles.base import Array, Enclosure, Ints, Pieces, Renewal, Rows
 from ..oracles.memory import Memory
 from ..validation import numbers
+from ..workers import Shipped, spread
 from .linear_form import LinearForm
 
 
@@ -527,6 +528,7 @@ class BlackBoxFamily:
         self.lipschitz = lipschitz
         self.enclosable = lipschitz is not None
         self.memory = Memory()
+        self._shipped: Shipped | None = None
 
     @property
     def visible(self) -> Domain:
@@ -542,13 +544,31 @@ class BlackBoxFamily:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was found out about it."""
-        return {**vars(self), "memory": Memory()}
+        return {**vars(self), "memory": Memory(), "_shipped": None}
 
     def bound(self, values: Values) -> BlackBoxFamily:
         """Itself: functions have no parameters."""
         return self
 
     def rows(self, y: Array) -> tuple[Array, Array]:
+        """Coefficients and right-hand sides; workers, if there are any, get some points each.
+
+        How many points are in a part depends on how many there are, and not on who is there to work on them: functions
+        may round otherwise where they are called with other points beside them.
+        """
+        size = int(np.ceil(np.sqrt(len(y))))
+        found = spread(self._shipment, [y[start : start + size] for start in range(0, len(y), max(size, 1))])
+        if found is None:
+            return self._rows(y)
+        a, b = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return a, b
+
+    def _shipment(self) -> Shipped:
+        if self._shipped is None:
+            self._shipped = Shipped(self._rows)
+        return self._shipped
+
+    def _rows(self, y: Array) -> tuple[Array, Array]:
         n = self.columns.shape[1]
         a = self.a(y)
         a = numbers(a.toarray() if sparse.issparse(a) else a, "`a(y)`", nan=True)

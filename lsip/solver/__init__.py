@@ -1,5 +1,6 @@
 """The exchange method: finite relaxations, separation, and what speeds them up, until the proof closes."""
 
+from . import batch  # noqa: F401  (it registers what `Problem.solve_many` does)
 from .clock import ClockTuning
 from .conditioning import ConditioningTuning
 from .counterpart import Counterpart, CounterpartTuning
