@@ -24,8 +24,8 @@ LEARNED = (
     "Only the plan of a known model can be saved; what was learned belongs to its data. Keep those, as in "
     "np.save('counts.npy', data.counts), and learn from rl.Dataset(counts) again."
 )
-# The gap between the value of the policy itself and the bound, at most, in tolerances: one is that of the solve, the
-# other is for the policy, which is not the point of the solve to the last digit.
+# The gap between the value of the policy itself and the bound, at most, in tolerances: one is that of the solve, and
+# the other is for the policy, which is not the point of the solve to the last digit.
 CLOSED = 2.0
 
 

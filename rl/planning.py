@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 import lsip
 from lsip.deadline import within
 from lsip.model import Answer
-from lsip.solver import ClockTuning
 
 from . import validation
 from .dataset import OptimisticSet
@@ -66,7 +65,7 @@ class PlanTuning:
     large: int = 1_000
 
 
-TUNING, CLOCK = PlanTuning(), ClockTuning()
+TUNING, CLOCK = PlanTuning(), lsip.Tuning()
 STUCK = (lsip.Status.STALLED, lsip.Status.NO_INTERIOR)  # ends at which another method may get further
 Way = Callable[[PlanOptions], Plan]
 
@@ -114,7 +113,8 @@ def plan(
     if limit is not None:
         validation.number("time_limit", limit, "nonnegative")
     end = time.perf_counter() + (np.inf if limit is None else limit)
-    kept = 0.0 if limit is None else min(CLOCK.share * limit, CLOCK.most_kept)  # for what the policy itself returns
+    # For what the policy itself returns.
+    kept = 0.0 if limit is None else min(CLOCK.share * limit, CLOCK.tries * CLOCK.grace)
     entries = mdp.rows if isinstance(mdp.rows, np.ndarray) else mdp.rows.data
     ways: dict[str, Way] = {
         "lp": lambda options: _solved(planning_program(mdp), tol, oracle, verbose, options),

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import lsip
 from lsip.workers import Alone, Shipped, WorkerLostError, opened
-from lsip.workers.pool import TRIES
+from lsip.workers.pool import TUNING
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -108,7 +108,7 @@ def test_a_killed_worker_is_replaced():
 def test_work_that_takes_workers_down_is_given_up():
     with opened(2) as pool:
         ready(pool)
-        with pytest.raises(WorkerLostError, match=f"took {TRIES} workers down"):
+        with pytest.raises(WorkerLostError, match=f"took {TUNING.tries} workers down"):
             pool.map(Shipped(deadly), [3, 3])
 
 

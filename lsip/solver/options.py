@@ -17,7 +17,7 @@ from ..solution.result import Iterate
 from ..solution.solution import Solution
 from ..validation import flag, real, shown, whole
 from ..workers import Workers, check_workers
-from .tuning import Tuning
+from .tuning import DEFAULTS, Tuning
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Options:
     warm_start: Solution | None = None
     start: Sequence[Array] | None = None
     workers: Workers = None
-    tuning: Tuning = field(default=Tuning(), repr=False)
+    tuning: Tuning = field(default=DEFAULTS, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse what cannot mean anything, before any work."""

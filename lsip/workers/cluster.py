@@ -48,10 +48,14 @@ class RayHost:
 
     def ask(self, worker: RayActor, function: Shipped, *items: Any) -> None:
         if function.id not in self._sent:
-            self._sent[function.id] = self._ray.put(function.data)
-        data = None if function.id in worker.known else self._sent[function.id]
+            try:
+                self._sent[function.id] = self._ray.put(function.function)
+            except (TypeError, AttributeError) as error:
+                what = str(error).strip().splitlines()[0]
+                raise ModelError(f"What workers need cannot be sent to Ray: {what}. Leave out `workers`.") from None
+        new = None if function.id in worker.known else self._sent[function.id]
         worker.known.add(function.id)
-        worker.owed = worker.handle.work.remote(function.id, data, *items)
+        worker.owed = worker.handle.work.remote(function.id, new, *items)
 
     def answered(self, workers: Sequence[RayActor], seconds: float) -> list[RayActor]:
         owed = {w.owed: w for w in workers}
@@ -81,12 +85,10 @@ class Remote:
     def __init__(self) -> None:
         self.known: dict[int, Callable[[Any], Any]] = {}
 
-    def work(self, number: int, data: bytes | None, *items: Any) -> Any:
+    def work(self, number: int, new: Callable[[Any], Any] | None, *items: Any) -> Any:
         """The result for one item; without any, the function is only taken over."""
-        from .processes import loaded
-
-        if data is not None:
-            self.known[number] = loaded(data)
+        if new is not None:
+            self.known[number] = new
         return self.known[number](*items) if items else None
 
 

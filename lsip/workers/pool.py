@@ -9,23 +9,19 @@ Until the first worker is there, whoever asks works alone.
 from __future__ import annotations
 
 import logging
-import pickle
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from itertools import count
-from multiprocessing import current_process
 from typing import Any, Protocol, TypeAlias
 
-from ..deadline import check
-from ..errors import LSIPError, ModelError
-from ..validation import shown, whole
+from ..deadline import PACE, check, left
+from ..errors import LSIPError
 
 log = logging.getLogger(__name__)
 Workers: TypeAlias = int | str | None
-TRIES = 3  # an item that takes its worker down so often in a row is not tried again, nor a start that fails so often
-LOOK = 0.2  # seconds between two looks at the clock
 _ids = count()
 
 
@@ -33,33 +29,37 @@ class WorkerLostError(LSIPError, RuntimeError):
     """A worker is gone: killed, crashed, or on a machine that is no longer there."""
 
 
+@dataclass(frozen=True)
+class WorkerTuning:
+    """When work is given up.
+
+    Parameters
+    ----------
+    tries
+        An item that takes its worker down so often in a row is not tried again; nor are starts that fail so often.
+    """
+
+    tries: int = 3
+
+
+TUNING = WorkerTuning()
+
+
 class Shipped:
-    """A function that workers are sent once; a ModelError says what of it cannot be sent."""
+    """A function that every worker is sent once."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.id, self.function = next(_ids), function
-        self._data: bytes | None = None
-
-    @property
-    def data(self) -> bytes:
-        """The function in bytes."""
-        if self._data is None:
-            try:
-                self._data = pickle.dumps(self.function)
-            except (pickle.PicklingError, AttributeError, TypeError) as error:
-                raise ModelError(
-                    f"Workers are other processes, and what they need cannot be sent there: {error}. Define functions "
-                    "with `def` at the top of a module (no lambda, none inside of another function), or leave out "
-                    "`workers`."
-                ) from None
-        return self._data
 
 
 class Host(Protocol):
     """Where workers are: each takes one function and item at a time."""
 
     def start(self, function: Shipped) -> Any:
-        """A worker that is on its way; it answers once it is there and has the function."""
+        """A worker that is on its way; it answers once it is there and has the function.
+
+        ModelError where the function cannot be sent.
+        """
 
     def ask(self, worker: Any, function: Shipped, item: Any) -> None:
         """Give a worker something to do; WorkerLostError if it is gone."""
@@ -77,7 +77,7 @@ class Host(Protocol):
         """End what is left."""
 
 
-class Pool:
+class WorkerPool:
     """Up to so many workers, which are started when there is something to do for them."""
 
     def __init__(self, host: Host, size: int) -> None:
@@ -97,11 +97,10 @@ class Pool:
         found: dict[int, Any] = {}
         waiting, tries = deque(range(len(items))), Counter[int]()
         busy: list[tuple[Any, int]] = []
-        _ = function.data  # what cannot be sent is told before anybody is started
         try:
             while len(found) < len(items):
                 check(doing)
-                while self._failed < TRIES and len(self._idle) + len(self._starting) + len(busy) < min(
+                while self._failed < TUNING.tries and len(self._idle) + len(self._starting) + len(busy) < min(
                     self.size, len(items) - len(found)
                 ):
                     self._starting.append(self.host.start(function))
@@ -116,7 +115,7 @@ class Pool:
                 others = [*(w for w, _ in busy), *self._starting]
                 if mine is None and not others:
                     raise WorkerLostError("Work took its worker down, and no other worker can be started.")
-                answered = self.host.answered(others, LOOK if mine is None else 0.0)
+                answered = self.host.answered(others, min(max(left(), 0.0), PACE.every) if mine is None else 0.0)
                 for worker in answered:
                     if worker in self._starting:
                         self._started(worker)
@@ -152,7 +151,7 @@ class Pool:
         except WorkerLostError:
             self.host.stop(worker)
             self._failed += 1
-            if self._failed == TRIES and not self._idle:
+            if self._failed == TUNING.tries and not self._idle:
                 log.warning("Workers cannot be started, so that all work is done here.")
         else:
             self._failed = 0
@@ -161,10 +160,10 @@ class Pool:
     def _lost(self, worker: Any, k: int, tries: Counter[int], lost: WorkerLostError) -> None:
         self.host.stop(worker)  # it may only be out of reach, and must not come back
         tries[k] += 1
-        if tries[k] >= TRIES:
+        if tries[k] >= TUNING.tries:
             raise WorkerLostError(
-                f"The same work took {TRIES} workers down in a row, the last one with: {lost} Leave out `workers` to "
-                "see why; too little memory is a common cause."
+                f"The same work took {TUNING.tries} workers down in a row, the last one with: {lost} Leave out "
+                "`workers` to see why; too little memory is a common cause."
             ) from lost
 
 
@@ -178,7 +177,7 @@ class Alone:
         done: Callable[[int, Any], object] = lambda k, result: None,
         doing: str = "work in parts",
     ) -> list[Any]:
-        """As `Pool.map`."""
+        """As `WorkerPool.map`."""
         found = []
         for k, item in enumerate(items):
             check(doing)
@@ -187,42 +186,11 @@ class Alone:
         return found
 
 
-_pool: ContextVar[Pool | Alone | None] = ContextVar("pool", default=None)
-
-
-def check_workers(workers: Workers) -> None:
-    """Refuse what is no number of workers, and no cluster."""
-    if workers is None or workers == "ray" or (isinstance(workers, str) and workers.startswith("ray://")):
-        return
-    if isinstance(workers, str):
-        raise ModelError(f'`workers` is a number of processes, "ray", or "ray://host:port"; got {shown(workers)}.')
-    whole("workers", workers, 1)
+_pool: ContextVar[WorkerPool | Alone | None] = ContextVar("pool", default=None)
 
 
 @contextmanager
-def opened(workers: Workers) -> Iterator[Pool | Alone | None]:
-    """A pool of so many processes, or on Ray, that ends with this; None if none are asked for."""
-    check_workers(workers)
-    if workers is None or workers == 1 or current_process().daemon:  # a worker has none of its own
-        yield None if workers is None else Alone()
-        return
-    if isinstance(workers, str):
-        from .cluster import RayHost
-
-        cluster = RayHost(workers)
-        pool = Pool(cluster, cluster.room)
-    else:
-        from .processes import Processes
-
-        pool = Pool(Processes(), workers)
-    try:
-        yield pool
-    finally:
-        pool.close()
-
-
-@contextmanager
-def at_work(pool: Pool | Alone | None) -> Iterator[None]:
+def at_work(pool: WorkerPool | Alone | None) -> Iterator[None]:
     """Let `spread` inside use these workers."""
     token = _pool.set(pool)
     try:

@@ -42,18 +42,25 @@ class Processes:
 
     def start(self, function: Shipped) -> Process:
         worker = Process()
-        self.ask(worker, function)
+        try:
+            self.ask(worker, function)
+        except ModelError:
+            self.stop(worker)
+            raise
         return worker
 
     def ask(self, worker: Process, function: Shipped, *items: Any) -> None:
-        data = None if function.id in worker.known else function.data
+        new = None if function.id in worker.known else function.function
         worker.known.add(function.id)
         try:
-            worker.pipe.send((function.id, data, items))
-        except (BrokenPipeError, ConnectionError):
+            worker.pipe.send((function.id, new, items))
+        except ConnectionError:
             pass  # it is gone, which its answer says
         except (pickle.PicklingError, AttributeError, TypeError) as error:
-            raise ModelError(f"What a worker was to be given cannot be sent to another process: {error}.") from None
+            raise ModelError(
+                f"Workers are other processes, and what they need cannot be sent there: {error}. Define functions with "
+                "`def` at the top of a module (no lambda, none inside of another function), or leave out `workers`."
+            ) from None
 
     def answered(self, workers: Sequence[Process], seconds: float) -> list[Process]:
         ready = connection.wait([w.pipe for w in workers], seconds)
@@ -92,26 +99,17 @@ def serve(pipe: connection.Connection) -> None:
     known: dict[int, Callable[[Any], Any]] = {}
     while True:
         try:
-            number, data, items = pipe.recv()
+            number, new, items = pipe.recv()
         except (EOFError, OSError):
             return
-        except Exception as error:  # of what an item is made of
+        except Exception as error:  # of what is not there in this process
             _reply(pipe, _unreadable(error), None)
             continue
         try:
-            if data is not None:
-                known[number] = loaded(data)
+            known.setdefault(number, new)
             _reply(pipe, None, known[number](*items) if items else None)
         except Exception as error:
             _reply(pipe, error, None)
-
-
-def loaded(data: bytes) -> Callable[[Any], Any]:
-    """A function from its bytes; a ModelError where this process does not have what it is made of."""
-    try:
-        return pickle.loads(data)  # from whoever started this process
-    except Exception as error:
-        raise _unreadable(error) from error
 
 
 def _unreadable(error: Exception) -> ModelError:
