@@ -21,8 +21,8 @@ from ..validation import Distance, Level, Seed, checked, shown
 
 if TYPE_CHECKING:
     from ..expressions.interval import Interval
+    from ..expressions.quadratics import Quadratic
     from ..expressions.ring import Polynomial
-    from ..expressions.tape import Quadratic
     from ..expressions.waves import Waves
 
 Array = NDArray[np.float64]
