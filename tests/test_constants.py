@@ -57,6 +57,7 @@ FACTS: dict[str, str] = {
     "lsip/solution/relaxation_file.py": "LONGEST",  # of names in LP files
     "lsip/solution/text.py": "MOST_POINTS",  # of sentences
     "lsip/validation/data.py": "CONSECUTIVE MOST_AXES",
+    "lsip/workers/processes.py": "UNGUARDED",  # an exit code
     "rl/backprop.py": "HALF_LOG_TWO_PI",
     "rl/baselines/crpo.py": "GRIDS",  # of the paper
     "rl/lifted.py": "FUNCTIONS",

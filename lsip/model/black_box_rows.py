@@ -23,6 +23,7 @@ from ..expressions.tape import Tape
 from ..oracles.attained import discrete_points
 from ..oracles.base import Array, Enclosure, Ints, Pieces
 from ..validation import numbers
+from ..workers import Shipped, spread
 from .legend import Legend
 
 
@@ -66,6 +67,10 @@ class BlackBoxRows:
         self.legend, self.domain, self.a, self.b, self.shape = legend, domain, a, b, (1, n)
         self.lipschitz, self.enclosable = lipschitz, lipschitz is not None
         self.data_key: Hashable = ()
+        self._shipped: Shipped | None = None  # itself, to workers
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_shipped": None}
 
     def bound(self, values: Values) -> Self:
         """Itself: functions have no parameters."""
@@ -76,6 +81,24 @@ class BlackBoxRows:
         yield self.lipschitz, *self.rows(self.domain.spread(COMPARISON.points))
 
     def rows(self, y: Array) -> tuple[Array, Array]:
+        """Coefficients and right-hand sides; workers, if there are any, get some points each.
+
+        How many points are in a part depends on how many there are, and not on who is there to work on them: functions
+        may round otherwise where they are called with other points beside them.
+        """
+        size = int(np.ceil(np.sqrt(len(y))))
+        found = spread(self._shipment, [y[start : start + size] for start in range(0, len(y), max(size, 1))])
+        if found is None:
+            return self._rows(y)
+        a, b = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return a, b
+
+    def _shipment(self) -> Shipped:
+        if self._shipped is None:
+            self._shipped = Shipped(self._rows)
+        return self._shipped
+
+    def _rows(self, y: Array) -> tuple[Array, Array]:
         n = self.shape[1]
         a = self.a(y)
         a = numbers(a.toarray() if sparse.issparse(a) else a, "`a(y)`", nan=True)

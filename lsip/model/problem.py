@@ -19,6 +19,7 @@ from ..expressions.printing import text
 from ..files import blamed, read_json, write_json
 from ..legible import legibly
 from ..validation import shown, title
+from .batch import Rows, solve_many
 from .callables import FamilyOn
 from .compilation import Written
 from .constraints import Statements, flattened
@@ -197,6 +198,44 @@ class Problem(Solvable):
         for variable in self.variables:
             variable.found(answer[variable] if answer.status.has_point else None)
         return answer
+
+    def solve_many(
+        self, values: Rows, *, workers: int | str | None = None, verbose: bool = True, **options: Any
+    ) -> list[Answer | None]:
+        """Solve for many values of the parameters: a solution for each row, in their order.
+
+        Rows start from solutions of others, in parts: the answers are the same for every number of workers. The problem
+        itself, its parameters and its last solution stay as they are.
+
+        Parameters
+        ----------
+        values
+            {parameter: array}, each with one row per solve: shape (N,) for a number, (N, 3) for a parameter of shape 3.
+            Or a list of {parameter: value}. Parameters may be given by their names; others keep their values.
+        workers
+            How many processes solve, or "ray" for a Ray cluster; None: this one. Functions in the model must be defined
+            at the top of a module then.
+        verbose
+            Show a progress bar on a terminal.
+        options
+            Those of `solve`, for every row: `method`, `tol`, `time_limit`, …
+
+        Returns
+        -------
+        list
+            A solution for each row. After Ctrl-C, those that are done, and None for the others.
+
+        Examples
+        --------
+        >>> import numpy as np, lsip
+        >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+        >>> p = lsip.Parameter(name="p")
+        >>> problem = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [lsip.forall(t, x[0] + x[1] * t >= np.exp(p * t))])
+        >>> solutions = problem.solve_many({p: [1.0, 1.5, 2.0]})
+        >>> [round(solution.value, 6) for solution in solutions]
+        [1.859141, 2.740845, 4.194528]
+        """
+        return solve_many(self, values, workers, options, verbose)
 
     def _changed(self) -> bool:
         """Whether it is another model than the one that was solved last."""
