@@ -120,7 +120,7 @@ class Rows(Protocol):
     """What a proof needs to know of rows a(y) x <= b(y): p of them for every index point, K coefficients each."""
 
     @property
-    def source(self) -> RowSource:
+    def source(self) -> RowKind:
         """What the rows are, in their own units; whether it can more, its protocols say (see `capable`)."""
 
     @property
@@ -164,7 +164,7 @@ class Rows(Protocol):
         """Row `component`, rhs last, times weights (K + 1,), if it is a polynomial in the index; None if not."""
 
 
-class RowSource(Protocol):
+class RowKind(Protocol):
     """What rows are, whatever their units: formulas, functions, samples."""
 
     @property
