@@ -42,6 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import lsip
+from lsip.deadline import EFFORT
 from lsip.legible import legible_repr, legibly
 from lsip.model import FamilyViolation, steepest_coefficient
 from lsip.solution import above
@@ -80,27 +81,17 @@ class CertifyTuning(Configuration):
         How many distinct steps a formula may have that is enclosed: each takes 6 kB for a while. With more, the
         supremum follows from Lipschitz constants: those that were given, else those that enclosures of so many steps
         at a time prove.
-    most_costs
-        How many costs may be computed then, at most: it limits the boxes;
-    costs_at_once
-        and how many of them are held at a time.
+        Boxes are fewer by as much as steps are more.
     stretch
-        κ: what is added to the mean square so that it holds between the points of the cover.
-    sharpness
-        The supremum over y is proven to within this share of what chance adds,
-    finest
-        and never more finely than that.
+        κ: what is added to the mean square so that it holds between the points of the cover. The supremum over y is
+        proven to within this share of what chance adds, and never more finely than its third power.
     """
 
     inequality: EmpiricalBernstein = field(default_factory=EmpiricalBernstein)
     reference: Share = 0.8
     most_routes: Count = 16
     most_steps: Count = 100_000
-    most_costs: Positive = 2e9
-    costs_at_once: Positive = 4e6
     stretch: Positive = 0.01
-    sharpness: Positive = 0.02
-    finest: Positive = 1e-6
 
 
 @legible_repr
@@ -199,7 +190,7 @@ def certify(
     if len(sample.which) < 3:
         raise lsip.ModelError(f"A guarantee needs at least 3 episodes; got {len(sample.which)}.")
     chosen = tuning or CertifyTuning()
-    check_range(sample, chosen.costs_at_once)
+    check_range(sample, EFFORT.entries)
     return _Certification(sample, slope, 0.05 if delta is None else delta, chosen).guarantee()
 
 
@@ -265,14 +256,18 @@ class _Certification:
 
     def tolerance(self, chance: float) -> float:
         """How sharply suprema are proven, where chance adds so much."""
-        return max(self.tuning.sharpness * chance, self.tuning.finest)
+        return max(self.tuning.stretch * chance, self.tuning.stretch**3)
 
     def supremum(self, form: Form, tol: float, bounded: bool = True) -> lsip.oracles.Separation:
         """The largest value over Y of a form, minus u_y unless it is not `bounded`, with a proven bound."""
         violation = self.violation(form, bounded)
         if not violation.family.enclosable:
             raise lsip.ModelError(UNPROVEN)
-        boxes = lsip.oracles.BranchAndBound.max_boxes if self.traced else self.tuning.most_costs / self.steps
+        boxes = (
+            lsip.oracles.BranchAndBound.max_boxes
+            if self.traced
+            else EFFORT.boxes * CertifyTuning.most_steps / self.steps
+        )
         separation = lsip.oracles.supremum(violation, tol=tol, max_boxes=math.ceil(boxes))
         proven = not self.traced and self.sample.constraint.lipschitz is None  # constants, and nothing but those
         self.trusts.update([ROUNDED] if proven else separation.trusts)
@@ -300,7 +295,7 @@ class _Certification:
         if self.traced:
             return form(self.sample.costs(y, EVERY)).reshape(len(y), 1)
         points = np.asarray(y, dtype=float)  # which an expression is not
-        each = max(int(self.tuning.costs_at_once / self.steps), 1)
+        each = max(int(EFFORT.entries / self.steps), 1)
         parts = [form(self.sample.costs(points[i : i + each], EVERY)) for i in range(0, len(points), each)]
         return np.concatenate(parts).reshape(-1, 1)
 

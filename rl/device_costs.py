@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 import lsip
+from lsip.deadline import EFFORT
 
 from .constraint import SemiInfiniteCost, called
 from .lifted import doubles, lifted
-from .separation import TUNING
 
 Array = NDArray[Any]
 
@@ -72,7 +72,7 @@ class DeviceCosts:
         self._cost, self._bound = change(constraint.cost), change(constraint.bound)
         self.domain, self.device, self.kind = constraint.domain, device, doubles(device)
         self.observations, self.actions, self.weights = map(self.tensor, (observations, actions, weights))
-        self.chunk = max(TUNING.costs // max(len(weights), 1), 1)
+        self.chunk = max(EFFORT.entries // max(len(weights), 1), 1)
 
     def tensor(self, values: Array) -> Tensor:
         """Numbers on the device, whole ones as they are."""

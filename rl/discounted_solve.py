@@ -33,16 +33,13 @@ class SolveTuning:
     ----------
     most_operations
         Factors that may take more than this are not computed. About a tenth of a second.
-    gain
-        How much smaller a Krylov method makes what is left over, in one round,
     most_products
-        with so many products by P at most.
+        Products by P in one round of a Krylov method, which makes what is left over smaller by half of its digits.
     settled
         What is left over no longer counts if it is so small, relative to x: rounding errors.
     """
 
     most_operations: float = 5e7
-    gain: float = 1e-8
     most_products: int = 400
     settled: float = 4 * np.finfo(float).eps
 
@@ -93,7 +90,7 @@ def iterate(chain: sparse.csr_matrix, gamma: float, b: Array) -> Array:
         size = float(np.abs(over).max(initial=0.0))
         if size <= TUNING.settled * np.abs(x).max(initial=0.0):
             break
-        step, _ = sparse_linalg.bicgstab(system, over, rtol=TUNING.gain, maxiter=TUNING.most_products)
+        step, _ = sparse_linalg.bicgstab(system, over, rtol=np.sqrt(np.finfo(float).eps), maxiter=TUNING.most_products)
         following = x + step
         rest = b - following + gamma * (chain @ following)
         if not np.abs(rest).max() < 0.5 * size:  # a nan compares false

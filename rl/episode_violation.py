@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import lsip
+from lsip.deadline import EFFORT
 
 from . import validation
 from .constraint import SemiInfiniteCost, called
 from .rollouts import Episodes
-from .separation import TUNING, RankedPoints, separate
+from .separation import RankedPoints, separate
 
 if TYPE_CHECKING:
     import torch
@@ -61,7 +62,7 @@ class EpisodeViolation:
         y = np.asarray(y, dtype=float)
         if self.on_device is not None:
             return _finite(self.on_device.values(y), y)[:, None]
-        chunk = max(TUNING.costs // max(len(self.weights), 1), 1)
+        chunk = max(EFFORT.entries // max(len(self.weights), 1), 1)
         parts = [self.estimate(self.costs(y[i : i + chunk])) for i in range(0, len(y), chunk)]
         total: Array = np.concatenate(parts) if parts else np.zeros(0)
         return (total - self.constraint.bounds(y))[:, None]

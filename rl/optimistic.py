@@ -33,15 +33,17 @@ class SweepTuning:
     ----------
     block
         States that are filled at a time.
-    settled
-        Rise of a value, relative to the largest, that no longer counts.
     stalls
-        Sweeps without gain that end it.
+        Sweeps without gain that end it; a rise by as many roundings of the largest value is none.
     """
 
     block: int = 64
-    settled: float = 2e-15
     stalls: int = 10
+
+    @property
+    def settled(self) -> float:
+        """The rise of a value, relative to the largest, that no longer counts."""
+        return self.stalls * float(np.finfo(float).eps)
 
 
 TUNING = SweepTuning()

@@ -23,8 +23,6 @@ class SearchTuning:
 
     Parameters
     ----------
-    costs
-        How many are computed at a time, points times steps: what is held in between grows with it.
     boxes
         Of branch-and-bound, which is the default where Lipschitz constants are given: on ships, 4096 find the same
         maxima to within 1e-4, and take half of an iteration;
@@ -32,7 +30,6 @@ class SearchTuning:
         it is while Y has so many coordinates at most.
     """
 
-    costs: int = 2_000_000
     boxes: int = 1024
     coordinates: int = 3
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import envs
 import lsip
 import rl
 from benchmarks.certify import KINDS, constraint, episodes, mixture
+from lsip.deadline import EFFORT, EffortTuning
 from rl.bernstein import EmpiricalBernstein
 from rl.certify import _Certification
 from rl.discounted_costs import EVERY, of_episodes
@@ -281,11 +283,14 @@ def as_seen(**known: object) -> rl.SemiInfiniteCost:
         (costly(0.5, 0.5, low=-3.0), (-2, 1), "A step costs -3 at y"),
     ],
 )
-def test_costs_outside_of_their_range_are_no_evidence(played: Episodes, ends: tuple[float, float], said: str) -> None:
+def test_costs_outside_of_their_range_are_no_evidence(
+    played: Episodes, ends: tuple[float, float], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(lsip.ModelError, match=f"{said}.*outside of the declared range") as error:
         rl.certify(as_seen(range=ends), played, horizon=1)
     assert "range" in str(error.value)
-    for tuning in (None, rl.CertifyTuning(most_steps=1, costs_at_once=1e3)):
+    for tuning, entries in ((None, EFFORT.entries), (rl.CertifyTuning(most_steps=1), 1000)):
+        monkeypatch.setattr(import_module("rl.certify"), "EFFORT", EffortTuning(entries=entries))
         inside = rl.certify(as_seen(range=(-3.0, 20.0), lipschitz=(600.0, 0.0)), played, horizon=1, tuning=tuning)
         assert inside.bound >= inside.mean_violation
 

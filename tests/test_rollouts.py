@@ -11,9 +11,9 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import lsip
 import rl
+from lsip.deadline import EffortTuning
 from rl.episode_violation import EpisodeViolation
 from rl.rollouts import Episodes, as_vector, collect
-from rl.separation import SearchTuning
 
 
 class Walk(gym.Env):
@@ -280,7 +280,7 @@ def test_the_violation_is_the_mean_discounted_cost_minus_the_bound(gamma, n, mon
     assert values.shape == (4, 1)
     np.testing.assert_allclose(values[:, 0], expected)
     np.testing.assert_allclose(violation.at(POINTS, 0), expected)
-    monkeypatch.setattr("rl.episode_violation.TUNING", SearchTuning(costs=1))  # a point at a time
+    monkeypatch.setattr("rl.episode_violation.EFFORT", EffortTuning(entries=1))  # a point at a time
     np.testing.assert_allclose(violation.values(POINTS)[:, 0], expected)
 
 

@@ -238,3 +238,17 @@ def test_no_message_is_longer_than_three_lines() -> None:
     ]
     assert max(map(len, said)) <= 3 * 120
     assert all(sentence.endswith(".") for sentence in said)
+
+
+def test_bounds_that_meet_when_a_solve_is_stopped_are_no_proof_if_they_rest_on_constants() -> None:
+    family = lsip.Family(
+        lsip.Interval(0, 1),
+        lambda y: np.array([[-1.0, -float(v)] for v in y[:, 0]]),
+        lambda y: np.array([-(float(v) ** 2) for v in y[:, 0]]),
+        lipschitz=(1.0, 2.0),
+    )
+    stopped = lsip.Exchange(tol=1e-2, callback=lambda _: True)
+    solution = lsip.linsip([1, 0.5], [family], bounds=(-5, 5), tol=1e-2, method=stopped)
+    assert solution.gap <= 1e-2
+    assert solution.certificate.trusts
+    assert solution.status is lsip.Status.UNCERTIFIED
