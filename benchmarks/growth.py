@@ -22,7 +22,7 @@ from .harness.growing import SERIES, Series
 from .harness.outcome import clocked, digits, outcome
 from .harness.registry import Figures, Options, benchmark, say
 
-LIMIT, QUICK_LIMIT = 300.0, 20.0  # processor seconds after which a contestant is asked for no larger size
+LIMIT, QUICK_LIMIT = 100.0, 20.0  # processor seconds after which a contestant is asked for no larger size
 QUICK_SIZES = 2
 
 
