@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+from matplotlib.ticker import NullFormatter
 
 HERE = Path(__file__).resolve().parent
 RUN, PICTURE = HERE.parent / "benchmarks" / "results" / "growth.json", HERE / "figures" / "growth.png"
@@ -35,6 +36,9 @@ def draw(run: dict[str, Any], picture: Path) -> None:
         for row in ours:
             axis.plot(row["size"], row["cpu"], "o", color=OURS, mfc=OURS if row["certified"] else "white")
         axis.set(xscale="log", yscale="log", title=each["series"].replace("_", " "), xlabel=each["size"])
+        sizes = sorted(row["size"] for row in rows)
+        axis.xaxis.set_minor_formatter(NullFormatter())
+        axis.set_xticks(shown := sorted({sizes[0], sizes[len(sizes) // 2], sizes[-1]}), [f"{v:,}" for v in shown])
         axis.grid(alpha=0.25)
         axis.legend(frameon=False, fontsize=8)
     for axis in list(axes.flat)[len(series) :]:

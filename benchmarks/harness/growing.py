@@ -222,7 +222,7 @@ def _truss(free: int) -> Any:
     return cp.Problem(cp.Minimize(tau), [matrix >> 0, cp.sum(x) <= 1])
 
 
-@grows((8, 18, 36, 60), "degrees of freedom", _by_clarabel(_truss), "CVXPY, Clarabel", factor=5.0)
+@grows((8, 12, 18, 24), "degrees of freedom", _by_clarabel(_truss), "CVXPY, Clarabel", factor=5.0)
 def truss(free: int) -> lsip.Problem:
     """The stiffest truss of a volume: one semidefinite matrix with a row more than there are degrees of freedom."""
     stiff, _, load = _bars(free)

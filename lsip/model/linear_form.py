@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,16 @@ from ..expressions.triplets import moved
 from ..oracles.base import Array, Ints
 
 Mask = NDArray[np.bool_]
+
+
+class Sums(NamedTuple):
+    """What slopes add to rows over boxes, (N, K + 1) each."""
+
+    moved: Array  # at the middles
+    terms: Array  # how many products are not zero
+    doubt: Array  # what is not known of the products
+    swing: Array  # how far they go within the boxes
+    rounds: Array  # how many of them round
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,29 +127,62 @@ class LinearForm:
     def _enclosed(self, lower: Array, upper: Array, component: Ints) -> Interval:
         y = np.clip(0.5 * lower + 0.5 * upper, lower, upper)
         width = up(np.maximum(upper - y, y - lower)) * (upper > lower)
-        new, entry = self._entries(component)
-        n, axis, size = new // self.value.shape[1], self.axis[entry], self._size(component)
-        point, reach, bend = y[n, axis], width[n, axis], np.abs(self.slope[entry])
-        value = self.value[component]
-
-        def total(terms: Array | Mask) -> Array:
-            return np.asarray(np.bincount(new, terms, size), dtype=float).reshape(value.shape)
-
+        value, value_doubt = self.value[component], self.value_doubt[component]
+        sums = self._summed(y, width, component)
         operations = self.dim + 4
-        mid = value + total(self.slope[entry] * point)
+        mid = value + sums.moved
         # Where neither a slope nor y moves it, the value is the one that is known; so it is where one product makes it.
-        known = self.slope_doubt[entry]
-        moves = ((bend != 0) | (known > 0)) & (np.abs(point) + reach > 0)
-        rounds = moves & ((known > 0) | (reach > 0) | ((bend != 1) & (np.abs(point) != 1)))
-        terms = total(moves)
-        single = (terms == 1) & (value == 0) & (total(rounds) == 0)
-        still: Mask = (self.value_doubt[component] == 0) & ((terms == 0) | single)
-        slope = known + operations * EPS * bend
-        doubt = self.value_doubt[component] + operations * EPS * np.abs(value)
-        doubt = (doubt + total(np.abs(point) * slope)) * (1 + operations * EPS)
-        doubt = doubt + total(reach * (bend + slope)) * (1 + operations * EPS)
+        single = (sums.terms == 1) & (value == 0) & (sums.rounds == 0)
+        still: Mask = (value_doubt == 0) & ((sums.terms == 0) | single)
+        doubt = value_doubt + operations * EPS * np.abs(value)
+        doubt = (doubt + sums.doubt) * (1 + operations * EPS)
+        doubt = doubt + sums.swing * (1 + operations * EPS)
         doubt = doubt + 4 * operations * TINY  # of products that underflow
         return Interval(np.where(still, mid, down(mid - doubt)), np.where(still, mid, up(mid + doubt)))
+
+    def _summed(self, y: Array, width: Array, component: Ints) -> Sums:
+        """What slopes add to row `component[n]` over the box of that half-width around y[n], (N, K + 1) each.
+
+        Where a row is asked at many points, that is a product of matrices; elsewhere its entries are written out.
+        """
+        known, bend, operations = self.slope_doubt, np.abs(self.slope), self.dim + 4
+        slope = known + operations * EPS * bend
+        there, odd = (bend != 0) | (known > 0), bend != 1
+        point, still = np.abs(y), width == 0
+        moving = (point > 0) | ~still
+        # Pairs of factors: of a slope, and of a coordinate.
+        moved, terms, doubt, swing = (self.slope, y), (there, moving), (slope, point), (bend + slope, width)
+        rounds = (
+            (there & (known > 0), moving),
+            (there & (known == 0), ~still),
+            (there & (known == 0) & odd, moving & still & (point != 1)),
+        )
+        total = self._products(component)
+        return Sums(*(total(*pair) for pair in (moved, terms, doubt, swing)), sum(total(*pair) for pair in rounds))
+
+    def _products(self, component: Ints) -> Callable[[Array | Mask, Array | Mask], Array]:
+        """What adds up slopes, or what stands for them, times coordinates (N, m) in row `component[n]`: (N, K + 1)."""
+        width, places = self.value.shape[1], np.unique(component)
+        if len(component) < 8 * len(places):  # matrices of so few columns are no faster than their entries
+            new, entry = self._entries(component)
+            n, axis = new // width, self.axis[entry]
+
+            def each(slope: Array | Mask, point: Array | Mask) -> Array:
+                terms = slope[entry] * point[n, axis]
+                return np.asarray(np.bincount(new, terms, self._size(component)), dtype=float).reshape(-1, width)
+
+            return each
+        rows = [(np.flatnonzero(component == c), slice(*np.searchsorted(self.row, [c, c + 1]))) for c in places]
+
+        def together(slope: Array | Mask, point: Array | Mask) -> Array:
+            found = np.zeros((len(component), width))
+            for mine, entry in rows:
+                at = self.place[entry] % width, self.axis[entry]
+                matrix = sparse.csr_array((slope[entry].astype(float), at), shape=(width, self.dim))
+                found[mine] = (matrix @ point[mine].T.astype(float)).T
+            return found
+
+        return together
 
     def weighted(self, w: Array) -> tuple[Array, Array, Array, Array]:
         """The rows times weights w (p, K + 1), as v + d · y: v (p,) and its doubt, d (p, m) and its doubt."""

@@ -137,7 +137,7 @@ class ConicRelaxation(Relaxation):
 
     def _fit(self, found: ConicAnswer, budget: float, slater: bool, first: bool) -> bool:
         """Whether units, insets and outsets were far from what suits an answer; they suit it now."""
-        again = self.reach is None and self.master.rescale(found.z)
+        again = self.reach is None and self.master.rescale(found)
         if slater:
             before = self.master.inset, self.master.outset
             self.master.afford(found, self.tuning.inset_share * budget)

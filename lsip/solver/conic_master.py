@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..cones import grouped
+from ..cones import Semidefinite, grouped
 from ..masters import MasterError
 from ..masters.base import Backend
 from ..masters.checked import open_program
@@ -142,6 +142,7 @@ class ConicMaster:
         ).astype(np.intp)
         self.inset = self.outset = ACCURACY
         self.looks = self.rescales = 0
+        self.turned = np.ones(len(canonical.b))  # factors of rows in semidefinite matrices M, as D M D has them
         self.units = self.first = self._first_units()
 
     # ---- the problems ---------------------------------------------------------------------------------------------
@@ -271,7 +272,8 @@ class ConicMaster:
 
     def _scaled(self, b: Array, cuts: sparse.csr_matrix, rhs: Array) -> _Scaled:
         """Rows, and all rows of a cone alike, with entries about 1."""
-        A = sparse.csr_matrix(self.form.A @ sparse.diags_array(self.units))
+        A = sparse.csr_matrix(sparse.diags_array(self.turned) @ self.form.A @ sparse.diags_array(self.units))
+        b = self.turned * b
         cuts = sparse.csr_matrix(cuts @ sparse.diags_array(self.units))
         sizes = np.zeros(self.at + len(self.form.cones))
         np.maximum.at(sizes, self.block, np.maximum(_largest(A), np.abs(b)))
@@ -281,24 +283,48 @@ class ConicMaster:
             factors * b,
             sparse.csr_matrix(sparse.diags_array(cut_factors) @ cuts),
             cut_factors * rhs,
-            factors,
+            factors * self.turned,
             cut_factors,
         )
 
-    def rescale(self, z: Array) -> bool:
+    def rescale(self, found: ConicAnswer) -> bool:
         """Units after the sizes of a solution; whether it was found in units that were far off."""
-        z = np.abs(z)
+        z = np.abs(found.z)
         self.looks += 1
         calm, tuning = -np.log2(self.tuning.share), self.tuning
         if self.looks > tuning.tries // 2 and (z <= self.units / tuning.share).all():
             return False
+        turned = self._turn(found)
         filling = self._filling(*self._terms(z))
         wanted = np.maximum(z, tuning.share**3 * np.maximum(filling, self.first))
         change = np.round(np.log2(wanted / self.units))
         self.units = np.where(np.abs(change) > calm, self.units * 2.0**change, self.units)
-        moved = bool((np.abs(change) > 2 * calm).any())
+        moved = turned or bool((np.abs(change) > 2 * calm).any())
         self.rescales += moved
         return self.rescales <= tuning.tries and moved
+
+    def _turn(self, found: ConicAnswer) -> bool:
+        """Semidefinite matrices M as D M D, with diagonals like those of their multipliers; whether they were far off.
+
+        An inset then costs no more than it has to, in all directions.
+        """
+        terms = _largest(sparse.csr_matrix(self.form.A @ sparse.diags_array(self.units)))
+        left, calm, moved = np.abs(self.form.b - self.form.A @ found.z), -np.log2(self.tuning.share), False
+        left = np.maximum(left, self.tuning.share**3 * terms)
+        for cone, rows in grouped(self.form.cones):
+            if not isinstance(cone, Semidefinite):
+                continue
+            column, row = np.tril_indices(cone.order)
+            for mine in self.at + rows:
+                sizes = [np.abs(part[mine[row == column]]) for part in (left, found.rows)]
+                if not all(size.max() > 0 for size in sizes):
+                    continue
+                own, other = (np.log2(np.maximum(size, ACCURACY * size.max())) for size in sizes)
+                power = np.round(0.25 * (other - own))
+                turned = 2.0 ** (power[row] + power[column])
+                if (np.abs(np.log2(turned / self.turned[mine])) > 2 * calm).any():
+                    self.turned[mine], moved = turned, True
+        return moved
 
     def _first_units(self) -> Array:
         """Units with which rows have terms of the size of their right-hand sides; 1 where that is near."""

@@ -117,7 +117,7 @@ class NamedRelaxation(ConicRelaxation):
             found = self.master.solve(state.margin, self.reach)
             if found.status != "optimal":
                 return False
-            moved = self.master.rescale(found.z)
+            moved = self.master.rescale(found)
             self.master.afford(found, self.tuning.inset_share * state.allowed(found.value) * 0.5**state.patience)
             if not moved:
                 break
