@@ -35,6 +35,7 @@ from ..expressions.waves import Waves
 from ..oracles.attained import discrete_points
 from ..oracles.base import Array, Enclosure, Ints, Pieces, Renewal, Rows
 from ..oracles.memory import Memory
+from ..oracles.pieces import AffinePieces
 from ..validation import numbers
 from .linear_form import LinearForm
 
@@ -137,6 +138,7 @@ class DeclaredFamily:
 
     enclosable = True
     differentiable = True
+    piecewise = False
     lipschitz = None
     finite = False  # whether it stands for rows without an index
 
@@ -474,6 +476,11 @@ class DirectedFamily(DeclaredFamily):
     def shown(self) -> int:
         return self._shown
 
+    @property
+    def piecewise(self) -> bool:  # type: ignore[override]
+        """Whether the rows are sums of maxima of what is affine in the index, whose set has a support function."""
+        return AffinePieces.suits(self, self.visible)
+
     def bound(self, values: Values) -> DirectedFamily:
         """The family for these values of its parameters."""
         other: Any = super().bound(values)
@@ -508,6 +515,7 @@ class BlackBoxFamily:
 
     differentiable = False
     linear = None
+    piecewise = False
     indices: tuple[Index, ...] = ()
     data_key: Hashable = ()
 

@@ -6,7 +6,7 @@ over boxes are those of an `EnclosableViolation`. Oracles ask for protocols, nev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
@@ -20,6 +20,8 @@ from ..rounding import check_rounding
 from ..validation import Distance, Level, Seed, checked, shown
 
 if TYPE_CHECKING:
+    from ..expressions.directions import Choices
+    from ..expressions.graph import Index
     from ..expressions.interval import Interval
     from ..expressions.ring import Polynomial
     from ..expressions.tape import Quadratic
@@ -148,6 +150,10 @@ class Rows(Protocol):
         """The rows as functions of the index, if they are known to be affine in it."""
 
     @property
+    def piecewise(self) -> bool:
+        """Whether the rows are sums of maxima of what is affine in the index: pieces are chosen, and no box is split."""
+
+    @property
     def memory(self) -> EnclosureMemory:
         """What a branch-and-bound keeps between calls, which does not depend on x."""
 
@@ -223,8 +229,16 @@ class Worst(Protocol):
     """Rows that are largest over a direction in closed form, given the entries that they are made of."""
 
     @property
+    def index(self) -> Index:
+        """The directions."""
+
+    @property
     def sharp(self) -> bool:
         """Whether worst directions attain what `value` says."""
+
+    @property
+    def choices(self) -> Sequence[Choices] | None:
+        """The rows as sums of maxima of finitely many pieces; None where some direction is not among finitely many."""
 
     def value(self, q: Array) -> Array:
         """The rows (..., p) for entries (..., P), rounded."""

@@ -29,6 +29,13 @@ class BoxBounds(NamedTuple):
     upper: Array  # (N, p), no row exceeds this anywhere in the box
     points: Array  # (N, p, dim), index points where rows may be as large
     model: Array  # (N, p), what they are there, about
+    components: Ints | None = None  # (N, p), which rows these are; None where they are all, in order
+
+    @staticmethod
+    def joined(parts: list[BoxBounds]) -> BoxBounds:
+        """Those of several sets of boxes, one after the other."""
+        columns = zip(*parts, strict=True)
+        return BoxBounds(*(None if column[0] is None else np.concatenate(column) for column in columns))
 
 
 class BoxView:

@@ -11,6 +11,7 @@ from .base import Array, Directed, Rows
 from .bernstein import Bernstein, rational_rows
 from .directional import Directional
 from .partition import BoxPartition
+from .pieces import AffinePieces
 from .polynomial import PolynomialBounder
 from .taylor import Taylor
 from .trigonometric import Trigonometric
@@ -19,6 +20,9 @@ from .trigonometric import Trigonometric
 def partitions(family: Rows, domain: Domain) -> list[BoxPartition]:
     """One for each cell of the index set; of the indices alone, where directions have a closed form."""
     indices = family.indices_of(domain) if isinstance(family, Directed) else None
+    if indices is not None and AffinePieces.suits(family, indices):
+        chosen = AffinePieces(family, indices)
+        return [BoxPartition(chosen, chosen.first_boxes())]
     found = []
     for cell in (domain if indices is None else indices).flat_cells():
         check("enclosures")

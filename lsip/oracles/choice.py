@@ -58,9 +58,10 @@ def pick_oracle(family: Rows) -> Oracle:
     chosen = prover(family)
     if chosen is None and dimension(family.visible) <= TUNING.most_searched:
         return AdaptiveSearch()
-    if chosen is None or not (is_instant(chosen) or _first_work(family) <= TUNING.most_first_work):
+    if chosen is None:
         return Multistart()
-    return chosen
+    cheap = is_instant(chosen) or family.piecewise or _first_work(family) <= TUNING.most_first_work
+    return chosen if cheap else Multistart()
 
 
 def _first_work(family: Rows) -> int:

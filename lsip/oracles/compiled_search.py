@@ -67,10 +67,10 @@ def again(partition: BoxPartition, bounder: Taylor, weights: Array, spread: Arra
     for start in range(0, len(rows), EFFORT.unwatched):
         check("branch-and-bound")
         found.append(bounder.bound(partition.boxes(rows[start : start + EFFORT.unwatched]), weights, spread))
-    new, points, model = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    bound[rows] = new
+    new = BoxBounds.joined(found)
+    bound[rows] = new.upper
     partition.boxes()["bound"], partition.known = bound, weights.copy()
-    return BoxBounds(bound, points, model)
+    return new._replace(upper=bound)
 
 
 def search(

@@ -53,6 +53,7 @@ class EstimatedRows:
 
     enclosable = True
     differentiable = True
+    piecewise = False
     linear: AffineForm | None = None
 
     def __init__(self, inner: Rows) -> None:

@@ -81,7 +81,9 @@ class SampledRows:
 
     @staticmethod
     def suits(family: RowFamily, tuning: SamplingTuning = TUNING) -> bool:
-        """Whether a table of the family's rows is small."""
+        """Whether a table of the family's rows is small, and samples are worth it: of directions, the worst are known."""
+        if family.visible.dim < family.domain.dim:
+            return False
         p, k = family.columns.shape
         small = tuning.least_points * p * (k + 1) <= EFFORT.batch
         return small and p <= tuning.most_rows and k <= STORAGE.most_dense
