@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from math import isqrt
 from typing import Any, ClassVar, final
@@ -74,6 +75,7 @@ class Directions(ABC):
 
     vertices: ClassVar[bool] = False  # whether finitely many directions are enough: `rows` has them
     sharp: ClassVar[bool] = True  # whether the worst direction attains what `value` says
+    plain: ClassVar[bool] = True  # whether a direction multiplies the numbers as it is
 
     @abstractmethod
     def domain(self, size: int) -> Domain:
@@ -248,7 +250,7 @@ class Definite(Directions):
     for which nothing could ever be strict, is not among them.
     """
 
-    sharp = False
+    sharp = plain = False
 
     def domain(self, size: int) -> Domain:
         k, ones = isqrt(size), np.ones(isqrt(size))
@@ -396,10 +398,15 @@ class Choices:
     entries: tuple[Ints, ...]  # (size,) each
     tables: tuple[Array, ...]  # (R, size) each, for R pieces
 
+    @cached_property
+    def counts(self) -> tuple[int, ...]:
+        """How many pieces each maximum has."""
+        return tuple(map(len, self.tables))
+
     @property
     def slots(self) -> list[slice]:
         """Where the pieces of each maximum stand among all of the row."""
-        ends = np.cumsum([0, *(len(table) for table in self.tables)]).tolist()
+        ends = np.cumsum([0, *self.counts]).tolist()
         return [slice(a, b) for a, b in pairwise(ends)]
 
 
@@ -421,7 +428,12 @@ class WorstDirection:
         return all(b.kind.sharp for b in self.blocks)
 
     @property
-    def choices(self) -> list[Choices] | None:
+    def plain(self) -> bool:
+        """Whether directions multiply entries as they are."""
+        return all(b.kind.plain for b in self.blocks)
+
+    @property
+    def choices(self) -> tuple[Choices, ...] | None:
         """The rows as sums of maxima of finitely many pieces; None where a norm or a matrix has more."""
         if not all(b.kind.vertices for b in self.blocks):
             return None
@@ -429,10 +441,10 @@ class WorstDirection:
         for b in self.blocks:
             for row, mine in zip(b.rows.tolist(), b.entries, strict=True):
                 pieces[row].append((mine, b.kind.rows(len(mine))))
-        return [
+        return tuple(
             Choices(base, tuple(e for e, _ in own), tuple(t for _, t in own))
             for base, own in zip(self.base.tolist(), pieces, strict=True)
-        ]
+        )
 
     def value(self, q: Array) -> Array:
         """The rows (..., p) for entries (..., P)."""

@@ -34,9 +34,10 @@ from ..expressions.undefined import UndefinedPlace, coordinates, where_undefined
 from ..expressions.waves import Waves
 from ..oracles.attained import discrete_points
 from ..oracles.base import Array, Enclosure, Ints, Pieces, Renewal, Rows
+from ..oracles.bounders import without_boxes
 from ..oracles.memory import Memory
-from ..oracles.pieces import AffinePieces
 from ..validation import numbers
+from .bilinear import BilinearRows
 from .linear_form import LinearForm
 
 
@@ -130,6 +131,8 @@ FOUND_OUT = (
     "coefficient_polynomials",
     "waves",
     "undefined",
+    "bilinear",
+    "convex",
 )  # about the formulas of a family, when asked
 
 
@@ -138,7 +141,7 @@ class DeclaredFamily:
 
     enclosable = True
     differentiable = True
-    piecewise = False
+    convex = False
     lipschitz = None
     finite = False  # whether it stands for rows without an index
 
@@ -465,8 +468,8 @@ class DirectedFamily(DeclaredFamily):
         for block in worst.blocks:
             rows[block.entries] = block.rows[:, None]
         # Where the weight of each coefficient of an entry stands among those of its row.
-        meets = self.columns[rows][:, None, :] == entries.columns[:, :, None]
-        self._places = rows[:, None], np.concatenate([meets.argmax(axis=2), np.full((len(rows), 1), -1)], axis=1)
+        meets, k = self.columns[rows][:, None, :] == entries.columns[:, :, None], self.columns.shape[1]
+        self._places = rows[:, None], np.concatenate([meets.argmax(axis=2), np.full((len(rows), 1), k)], axis=1)
 
     @property
     def visible(self) -> Domain:
@@ -476,10 +479,10 @@ class DirectedFamily(DeclaredFamily):
     def shown(self) -> int:
         return self._shown
 
-    @property
-    def piecewise(self) -> bool:  # type: ignore[override]
-        """Whether the rows are sums of maxima of what is affine in the index, whose set has a support function."""
-        return AffinePieces.suits(self, self.visible)
+    @cached_property
+    def convex(self) -> bool:  # type: ignore[override]
+        """Whether the rows are convex in the index, and largest at one of few vertices, or for one choice of pieces."""
+        return without_boxes(self, self.visible) is not None
 
     def bound(self, values: Values) -> DirectedFamily:
         """The family for these values of its parameters."""
@@ -489,6 +492,34 @@ class DirectedFamily(DeclaredFamily):
             other = self._alike() if other is self else other
             other.entries = entries
         return other
+
+    @cached_property
+    def bilinear(self) -> BilinearRows | None:
+        """The rows as sums over entries that are affine in the index, times a coordinate of the direction each."""
+        form = self.entries.linear if self.worst.plain else None
+        return None if form is None else BilinearRows(self.worst, form, self._places[0].ravel(), self._places[1])
+
+    def rows(self, y: Array) -> tuple[Array, Array]:
+        if self.bilinear is None:
+            return super().rows(y)
+        p, every = self.count, np.arange(self.count)
+        found = self.bilinear.at(np.repeat(y, p, axis=0), np.tile(every, len(y)), self.columns.shape[1] + 1)
+        table = found.reshape(len(y), p, -1)
+        return table[..., :-1], table[..., -1]
+
+    def chosen(self, y: Array, component: Ints) -> tuple[Array, Array]:
+        """Coefficients (N, K) and right-hand sides (N,) of row `component[n]` at the point y[n]."""
+        if self.bilinear is None:
+            return super().chosen(y, component)
+        table = self.bilinear.at(y, component, self.columns.shape[1] + 1)
+        return table[:, :-1], table[:, -1]
+
+    def enclosed(self, lower: Array, upper: Array, component: Ints) -> tuple[Interval, Interval]:
+        """Outward-rounded coefficients (N, K) and right-hand sides (N,) of row `component[n]` over the n-th box."""
+        if self.bilinear is None or (lower < upper).any():
+            return super().enclosed(lower, upper, component)
+        box = self.bilinear.enclosed(lower, component, self.columns.shape[1] + 1)
+        return box[:, :-1], box[:, -1]
 
     def _sharpened(self, y: Array, box: Interval) -> Interval:
         """As they are without an index: of a matrix of 20 rows, the polynomials have 400 terms each."""
@@ -515,7 +546,7 @@ class BlackBoxFamily:
 
     differentiable = False
     linear = None
-    piecewise = False
+    convex = False
     indices: tuple[Index, ...] = ()
     data_key: Hashable = ()
 

@@ -150,8 +150,8 @@ class Rows(Protocol):
         """The rows as functions of the index, if they are known to be affine in it."""
 
     @property
-    def piecewise(self) -> bool:
-        """Whether the rows are sums of maxima of what is affine in the index: pieces are chosen, and no box is split."""
+    def convex(self) -> bool:
+        """Whether the rows are convex in the index, and largest at few vertices or choices of pieces: no box is split."""
 
     @property
     def memory(self) -> EnclosureMemory:

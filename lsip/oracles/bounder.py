@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -65,6 +65,8 @@ class BoxView:
 
 class Bounder(ABC):
     """Upper bounds of the rows of a family over boxes of one cell."""
+
+    peaks: ClassVar[bool] = False  # whether its points are local maximisers, so that nobody has to climb from them
 
     def __init__(self, family: Rows, cell: Cell) -> None:
         self.family, self.cell = family, cell

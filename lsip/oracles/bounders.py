@@ -15,14 +15,15 @@ from .pieces import AffinePieces
 from .polynomial import PolynomialBounder
 from .taylor import Taylor
 from .trigonometric import Trigonometric
+from .vertex_rows import VertexRows
 
 
 def partitions(family: Rows, domain: Domain) -> list[BoxPartition]:
     """One for each cell of the index set; of the indices alone, where directions have a closed form."""
     indices = family.indices_of(domain) if isinstance(family, Directed) else None
-    if indices is not None and AffinePieces.suits(family, indices):
-        chosen = AffinePieces(family, indices)
-        return [BoxPartition(chosen, chosen.first_boxes())]
+    exhaustive = None if indices is None else without_boxes(family, indices)
+    if exhaustive is not None:
+        return [BoxPartition(exhaustive, (exhaustive.cell.lower, exhaustive.cell.upper))]
     found = []
     for cell in (domain if indices is None else indices).flat_cells():
         check("enclosures")
@@ -32,6 +33,15 @@ def partitions(family: Rows, domain: Domain) -> list[BoxPartition]:
         else:
             found.append(BoxPartition((Taylor if indices is None else Directional)(family, cell)))
     return found
+
+
+def without_boxes(family: Rows, domain: Domain) -> AffinePieces | VertexRows | None:
+    """What bounds rows that are convex in the index by its vertices, or by choices of pieces; None where neither is."""
+    corners = VertexRows.of(family, domain)
+    pieces = AffinePieces.of(family, domain)
+    if corners is None or pieces is None:
+        return corners or pieces
+    return corners if len(corners.cell.lower) <= pieces.leaves else pieces
 
 
 def sharper(partition: BoxPartition, family: Rows, weights: Array) -> BoxPartition | None:

@@ -293,7 +293,7 @@ class BoxSearch:
             chosen = one_a_row(g, component)
             return self._answer(y[chosen], g[chosen], component[chosen], bound)
         chosen = distinct(y, g, component, radius, most)
-        if self.best > self.alert:
+        if self.best > self.alert and not all(c.bounder.peaks for c in self.partitions):
             y, g, component = self._climb(y[chosen], g[chosen], component[chosen])
             chosen = distinct(y, g, component, 2 * radius, most)
         return self._answer(y[chosen], g[chosen], component[chosen], bound)

@@ -60,7 +60,7 @@ def pick_oracle(family: Rows) -> Oracle:
         return AdaptiveSearch()
     if chosen is None:
         return Multistart()
-    cheap = is_instant(chosen) or family.piecewise or _first_work(family) <= TUNING.most_first_work
+    cheap = is_instant(chosen) or family.convex or _first_work(family) <= TUNING.most_first_work
     return chosen if cheap else Multistart()
 
 

@@ -53,7 +53,7 @@ class EstimatedRows:
 
     enclosable = True
     differentiable = True
-    piecewise = False
+    convex = False
     linear: AffineForm | None = None
 
     def __init__(self, inner: Rows) -> None:

@@ -16,7 +16,9 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..deadline import EFFORT
 from ..domains import Cell, Domain
 from ..domains.proven import LOST
 from ..expressions.directions import Choices
@@ -32,24 +34,27 @@ class AffinePieces(Bounder):
     out. Boxes between such choices are rounded to those that they contain, and vanish where there is none.
     """
 
+    peaks = True
+
     def __init__(self, family: Rows, domain: Domain) -> None:
         assert isinstance(family, Directed)
         self.directed, self.domain = family, domain
         self.rows = family.worst.choices or ()
-        width = 1 + max(row.slots[-1].stop if row.tables else 0 for row in self.rows)
+        width = 1 + max(sum(row.counts) for row in self.rows)
         super().__init__(family.entries, Cell(*_first(len(self.rows), width), None))
         self._last: tuple[bytes, list[AffineRow]] = (b"", [])
 
     @staticmethod
-    def suits(family: Rows, domain: Domain) -> bool:
-        """Whether all pieces are affine in the index, and finitely many."""
-        if not isinstance(family, Directed) or family.entries.linear is None:
-            return False
-        return family.worst.choices is not None and domain.support(np.zeros((1, domain.dim))) is not None
+    def of(family: Rows, domain: Domain) -> AffinePieces | None:
+        """None where pieces are not affine in the index, or infinitely many, or the index set has no support function."""
+        if not isinstance(family, Directed) or family.entries.linear is None or family.worst.choices is None:
+            return None
+        return None if domain.support(np.zeros((1, domain.dim))) is None else AffinePieces(family, domain)
 
-    def first_boxes(self) -> tuple[Array, Array]:
-        """One for every row, with all choices open."""
-        return self.cell.lower, self.cell.upper
+    @property
+    def leaves(self) -> float:
+        """Into how many choices a row can be split."""
+        return max(float(np.prod(row.counts)) for row in self.rows)
 
     def other(self, family: Rows) -> AffinePieces:
         """The same for other rows."""
@@ -59,23 +64,25 @@ class AffinePieces(Bounder):
         """Choices are the same for all data."""
         return self.other(family)
 
+    @property
+    def at_once(self) -> int:
+        """Boxes of choices are small."""
+        return EFFORT.unwatched
+
     def enclose(self, lower: Array, upper: Array, pieces: Pieces) -> dict[str, Any]:
         """Boxes as the choices in them."""
-        lower, upper = lower.copy(), upper.copy()
-        some, count = np.ones(len(lower), dtype=bool), lower.shape[1]
+        least, most = np.zeros_like(lower), np.zeros_like(upper)
+        some = np.ones(len(lower), dtype=bool)
+        least[:, 0] = most[:, 0] = lower[:, 0]
         for i, row in enumerate(self.rows):
-            mine = np.flatnonzero(lower[:, 0] == i)
-            if not len(mine):
-                continue
-            used = row.slots[-1].stop if row.slots else 0
-            lower[np.ix_(mine, np.arange(1 + used, count))] = upper[np.ix_(mine, np.arange(1 + used, count))] = 0.0
-            for slot in row.slots:
-                places = np.ix_(mine, np.arange(1 + slot.start, 1 + slot.stop))
-                low, high, possible = _snapped(lower[places], upper[places])
-                lower[places], upper[places] = low, high
-                some[mine] &= possible
-        lower, upper = lower[some], upper[some]
-        return {"lower": lower, "upper": upper, "rough": np.zeros_like(lower), "pays": np.zeros_like(lower)}
+            mine = np.flatnonzero(lower[:, 0] == i) if len(self.rows) > 1 else slice(None)
+            used = slice(1, 1 + sum(row.counts))
+            if row.counts:
+                least[mine, used], most[mine, used], some[mine] = _snapped(
+                    lower[mine, used], upper[mine, used], row.counts
+                )
+        least, most = least[some], most[some]
+        return {"lower": least, "upper": most, "rough": np.zeros_like(least), "pays": np.zeros_like(least)}
 
     def bound(self, boxes: BoxView, weights: Array, spread: Array | None) -> BoxBounds:
         """Bounds (N, 1) of the row that each box is about."""
@@ -140,20 +147,34 @@ class AffineRow:
     def bound(self, possible: Array) -> tuple[Array, Array, Array]:
         """Bounds (N,) where these pieces are open (N, R), points y (N, m) behind them, and where splitting pays."""
         share, left = np.zeros(possible.shape), np.zeros((len(possible), len(self.slots)))
-        for k, slot in enumerate(self.slots):
-            share[:, slot], left[:, k] = _shares(self.apart[k], possible[:, slot])
+        pairs = [k for k, slot in enumerate(self.slots) if slot.stop - slot.start == 2]
+        if pairs:
+            places = np.array([[self.slots[k].start, self.slots[k].start + 1] for k in pairs])
+            apart = np.array([self.apart[k] for k in pairs])
+            share[:, places], left[:, pairs] = _secants(apart, possible[:, places])
+        for k in set(range(len(self.slots))).difference(pairs):
+            share[:, self.slots[k]], left[:, k] = _shares(self.apart[k], possible[:, self.slots[k]])
         d = self.base_slope + share @ self.slope
         y, top = self._top(d)
         constant = self.base + share @ self.constant + left.sum(axis=1)
         values = np.where(possible, self.constant + y @ self.slope.T, -np.inf)
-        pays = np.zeros(possible.shape)
-        for k, slot in enumerate(self.slots):
-            best = values[:, slot].argmax(axis=1)
-            over = left[:, k] + (share[:, slot] * np.where(possible[:, slot], values[:, slot], 0.0)).sum(axis=1)
-            pays[np.arange(len(y)), slot.start + best] = np.maximum(over - values[:, slot].max(axis=1), 0.0)
         lost = 8 * (possible.shape[1] + d.shape[1] + 8) * EPS * (np.abs(constant) + np.abs(left).sum(axis=1))
         bound = constant + top + self.doubt + lost
-        return np.where(np.isnan(bound), np.inf, bound), y, pays + LOST * (possible.sum(axis=1) > len(self.slots))[:, None]
+        return np.where(np.isnan(bound), np.inf, bound), y, self._pays(possible, share, left, values)
+
+    def _pays(self, possible: Array, share: Array, left: Array, values: Array) -> Array:
+        """How much what a bound leaves open may gain by choosing the piece that is largest at its point, (N, R)."""
+        pays = np.zeros(possible.shape)
+        if not self.slots:
+            return pays
+        start, counts = [slot.start for slot in self.slots], [slot.stop - slot.start for slot in self.slots]
+        largest = np.maximum.reduceat(values, start, axis=1)
+        mean = np.add.reduceat(share * np.where(possible, values, 0.0), start, axis=1)
+        gain = np.maximum(left + mean - largest, 0.0)
+        open_ = np.add.reduceat(possible, start, axis=1, dtype=np.intp) > 1
+        best = possible & (values == np.repeat(largest, counts, axis=1))
+        pays[best] = np.repeat(gain + LOST, counts, axis=1)[best]
+        return np.where(np.repeat(open_, counts, axis=1), pays, 0.0)
 
     def entries(self, y: Array) -> Array:
         """All entries (N, P) at points."""
@@ -178,10 +199,25 @@ def affine_rows(
 
 def _shares(apart: Array, possible: Array) -> tuple[Array, Array]:
     """Shares (N, R) of open pieces, and how far a maximum may exceed their sum, (N,)."""
-    sets, inverse = np.unique(possible, axis=0, return_inverse=True)
+    code = np.packbits(possible, axis=1)
+    key = np.ascontiguousarray(code).view(np.dtype((np.void, code.shape[1]))).ravel()
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    sets = possible[first]
     share = np.array([_mixture(apart, np.flatnonzero(some)) for some in sets])
     over = np.where(sets, share @ apart.T, -np.inf).max(axis=1)
-    return share[inverse.ravel()], over[inverse.ravel()]
+    return share[inverse], over[inverse]
+
+
+def _secants(apart: Array, possible: Array) -> tuple[Array, Array]:
+    """The same for many maxima of two pieces, (N, A, 2), at once."""
+    ends = apart[:, [0, 1], [1, 0]]  # how far the first exceeds the second, and the second the first
+    inside = (ends > 0).all(axis=1)
+    total = np.where(inside, ends.sum(axis=1), 1.0)
+    split = np.where(inside[:, None], ends / total[:, None], (ends >= ends.max(axis=1, keepdims=True)).astype(float))
+    split[~inside & (ends[:, 0] == ends[:, 1])] = [1.0, 0.0]
+    share = np.where(possible.all(axis=2)[..., None], split, possible)
+    over = np.where(possible, share[..., ::-1] * ends, -np.inf).max(axis=2)
+    return share, over
 
 
 def _mixture(apart: Array, some: Ints) -> Array:
@@ -203,15 +239,16 @@ def _mixture(apart: Array, some: Ints) -> Array:
     return share
 
 
-def _snapped(lower: Array, upper: Array) -> tuple[Array, Array, Array]:
-    """Boxes of the choices of one maximum, and whether there is any in them."""
+def _snapped(lower: Array, upper: Array, counts: Sequence[int]) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """The choices in boxes (N, R) of maxima with so many pieces each, and whether there are any."""
+    start = np.cumsum([0, *counts[:-1]])
     chosen, possible = lower > 0, upper >= 1
-    impossible = (chosen & ~possible).any(axis=1) | ((lower > 0) & (upper < 1)).any(axis=1)
-    impossible |= (lower > 0).sum(axis=1) > 1
-    possible &= chosen | ~chosen.any(axis=1, keepdims=True)
-    impossible |= ~possible.any(axis=1)
-    alone = possible & (possible.sum(axis=1, keepdims=True) == 1)
-    return alone.astype(float), possible.astype(float), ~impossible
+    chosen_here = np.add.reduceat(chosen, start, axis=1, dtype=np.intp)
+    possible &= chosen | (np.repeat(chosen_here, counts, axis=1) == 0)
+    left = np.add.reduceat(possible, start, axis=1, dtype=np.intp)
+    alone = possible & (np.repeat(left, counts, axis=1) == 1)
+    some = ((chosen_here <= 1) & (left >= 1)).all(axis=1) & ~(chosen & (upper < 1)).any(axis=1)
+    return alone.astype(float), possible.astype(float), some
 
 
 def _first(rows: int, width: int) -> tuple[Array, Array]:

@@ -49,7 +49,7 @@ class ScaledFamily:
     domain, visible, shown = _same("domain"), _same("visible"), _same("shown")
     indices, coordinates = _same("indices"), _same("coordinates")
     trusts, undefined_at = _same("trusts"), _same("undefined_at")
-    piecewise = _same("piecewise")
+    convex = _same("convex")
     enclosable, differentiable, memory = _same("enclosable"), _same("differentiable"), _same("memory")
 
     def __init__(self, inner: RowFamily, factors: Array, columns: Array) -> None:

@@ -74,8 +74,11 @@ class Newton:
 def worth_polishing(program: Program, widest: int) -> bool:
     """Whether the reduced system is of a size, or a sparsity, that can be solved quickly."""
     narrow = all(f.columns.shape[1] <= widest for f in program.families)
-    # Where a constraint is affine in an index from a polytope, maximisers are corners and do not move.
-    moving = any(f.linear is None or f.domain.bend(f.domain.grid(1)) is not None for f in program.families)
+    # Where a constraint, or each of its pieces, is affine in an index from a polytope, maximisers do not move.
+    moving = any(
+        not (f.convex or f.linear is not None) or f.visible.bend(f.visible.grid(1)) is not None
+        for f in program.families
+    )
     return moving and (program.n <= STORAGE.most_dense or narrow)
 
 
