@@ -1,4 +1,4 @@
-"""Points of an index set whose convex hull holds it, where they are few: a convex function is largest at one of them."""
+"""Points of an index set in whose convex hull it lies, where they are few: there, convex functions are largest."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _of_budget(domain: Budget, most: float) -> Array | None:
         return None
     found = []
     for chosen in combinations(range(m), full):
-        for last in (set(range(m)).difference(chosen) if rest else (-1,)):
+        for last in set(range(m)).difference(chosen) if rest else (-1,):
             sizes = np.zeros(m)
             sizes[list(chosen)] = 1.0
             if rest:

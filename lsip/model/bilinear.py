@@ -42,13 +42,14 @@ class BilinearRows:
     """Rows (p, K + 1) whose coefficients are affine in the index, and linear in the direction."""
 
     def __init__(self, worst: WorstDirection, form: LinearForm, rows: Ints, places: Ints) -> None:
-        """Entry e belongs to row rows[e], and its numbers to places[e] there."""
-        self.dim, self.width = form.dim, form.value.shape[1]
+        """Entry e belongs to row rows[e], and its numbers to places[e] there, the last of them to the last."""
+        rows, width = rows.ravel(), form.value.shape[1]
+        self.dim, self.width = form.dim, int(places[0, -1]) + 1
         coordinate = np.full(len(rows), -1)
         for block in worst.blocks:
             coordinate[block.entries] = block.places
         entry, column = np.nonzero((form.value != 0) | (form.value_doubt != 0))
-        of, at = np.concatenate([entry, form.row]), np.concatenate([column, form.place % self.width])
+        of, at = np.concatenate([entry, form.row]), np.concatenate([column, form.place % width])
         number = np.concatenate([form.value[entry, column], form.slope])
         doubt = np.concatenate([form.value_doubt[entry, column], form.slope_doubt])
         index = np.concatenate([np.full(len(entry), -1), form.axis])
@@ -58,22 +59,26 @@ class BilinearRows:
             where = places[of[mine], at[mine]]
             order = np.argsort(where, kind="stable")
             mine, (place, start, count) = mine[order], np.unique(where[order], return_index=True, return_counts=True)
-            self.rows.append(
-                Terms(number[mine], doubt[mine], index[mine], coordinate[of[mine]], place, start, count)
-            )
+            self.rows.append(Terms(number[mine], doubt[mine], index[mine], coordinate[of[mine]], place, start, count))
 
-    def at(self, points: Array, component: Ints, width: int) -> Array:
-        """Row `component[n]` (N, width) at points with directions behind them."""
-        found = np.zeros((len(points), width))
+    def table(self, points: Array) -> Array:
+        """All rows at points with directions behind them: shape (N, p, K + 1)."""
+        p = len(self.rows)
+        found = self.at(np.repeat(points, p, axis=0), np.tile(np.arange(p), len(points)))
+        return found.reshape(len(points), p, self.width)
+
+    def at(self, points: Array, component: Ints) -> Array:
+        """Row `component[n]` at a point: shape (N, K + 1)."""
+        found = np.zeros((len(points), self.width))
         for some, terms in self._parts(component):
             y, v = terms.factors(points[some, : self.dim], points[some, self.dim :])
             if len(terms.start):
                 found[some[:, None], terms.place] = np.add.reduceat(terms.number * v * y, terms.start, axis=1)
         return found
 
-    def enclosed(self, points: Array, component: Ints, width: int) -> Interval:
-        """The same in outward-rounded arithmetic."""
-        low, high = np.zeros((2, len(points), width))
+    def enclosed(self, points: Array, _: Array, component: Ints) -> Interval:
+        """The same in outward-rounded arithmetic; of boxes that are points."""
+        low, high = np.zeros((2, len(points), self.width))
         for some, terms in self._parts(component):
             y, v = terms.factors(points[some, : self.dim], points[some, self.dim :])
             if len(terms.start):

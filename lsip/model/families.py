@@ -131,7 +131,7 @@ FOUND_OUT = (
     "coefficient_polynomials",
     "waves",
     "undefined",
-    "bilinear",
+    "form",
     "convex",
 )  # about the formulas of a family, when asked
 
@@ -226,6 +226,11 @@ class DeclaredFamily:
         places = np.where(every < p * k, every + every // max(k, 1), (every - p * k + 1) * (k + 1) - 1)
         return LinearForm.of(found, places, (p, k + 1), self.domain.dim)
 
+    @property
+    def form(self) -> LinearForm | BilinearRows | None:
+        """What the rows are evaluated by, if they are sums of numbers times coordinates."""
+        return self.linear
+
     def affine_in(self, used: NDArray[np.bool_]) -> LinearForm | None:
         """Coefficients of the variables that are `used` (n,), zero for others, without the rhs; None if not affine."""
         places = np.flatnonzero(used[self.columns].ravel())
@@ -240,8 +245,8 @@ class DeclaredFamily:
         return flat[..., : p * k].reshape(*flat.shape[:-1], p, k), flat[..., p * k :]
 
     def rows(self, y: Array) -> tuple[Array, Array]:
-        if self.linear is not None:
-            table = self.linear.table(y)
+        if self.form is not None:
+            table = self.form.table(y)
             return table[..., :-1], table[..., -1]
         flat = self.tape.values(y)
         self._check(y, np.isfinite(flat))
@@ -258,8 +263,8 @@ class DeclaredFamily:
 
     def chosen(self, y: Array, component: Ints) -> tuple[Array, Array]:
         """Coefficients (N, K) and right-hand sides (N,) of row `component[n]` at the point y[n]."""
-        if self.linear is not None:
-            table = self.linear.at(y, component)
+        if self.form is not None:
+            table = self.form.at(y, component)
             return table[:, :-1], table[:, -1]
         if self._asks_little(len(y), 1):
             values = self.pairs(y, component, 0)[0]
@@ -310,8 +315,8 @@ class DeclaredFamily:
 
     def enclosed(self, lower: Array, upper: Array, component: Ints) -> tuple[Interval, Interval]:
         """Outward-rounded coefficients (N, K) and right-hand sides (N,) of row `component[n]` over the n-th box."""
-        if self.linear is not None:
-            box = self.linear.enclosed(lower, upper, component)
+        if self.form is not None and (self.linear is not None or (lower == upper).all()):
+            box = self.form.enclosed(lower, upper, component)
             return box[:, :-1], box[:, -1]
         if self.count > TUNING.many_rows and not self.tape.kink_count:
             box = enclose_lanes(self.tape, lower, upper, self._lanes(component))
@@ -494,32 +499,10 @@ class DirectedFamily(DeclaredFamily):
         return other
 
     @cached_property
-    def bilinear(self) -> BilinearRows | None:
+    def form(self) -> BilinearRows | None:
         """The rows as sums over entries that are affine in the index, times a coordinate of the direction each."""
         form = self.entries.linear if self.worst.plain else None
-        return None if form is None else BilinearRows(self.worst, form, self._places[0].ravel(), self._places[1])
-
-    def rows(self, y: Array) -> tuple[Array, Array]:
-        if self.bilinear is None:
-            return super().rows(y)
-        p, every = self.count, np.arange(self.count)
-        found = self.bilinear.at(np.repeat(y, p, axis=0), np.tile(every, len(y)), self.columns.shape[1] + 1)
-        table = found.reshape(len(y), p, -1)
-        return table[..., :-1], table[..., -1]
-
-    def chosen(self, y: Array, component: Ints) -> tuple[Array, Array]:
-        """Coefficients (N, K) and right-hand sides (N,) of row `component[n]` at the point y[n]."""
-        if self.bilinear is None:
-            return super().chosen(y, component)
-        table = self.bilinear.at(y, component, self.columns.shape[1] + 1)
-        return table[:, :-1], table[:, -1]
-
-    def enclosed(self, lower: Array, upper: Array, component: Ints) -> tuple[Interval, Interval]:
-        """Outward-rounded coefficients (N, K) and right-hand sides (N,) of row `component[n]` over the n-th box."""
-        if self.bilinear is None or (lower < upper).any():
-            return super().enclosed(lower, upper, component)
-        box = self.bilinear.enclosed(lower, component, self.columns.shape[1] + 1)
-        return box[:, :-1], box[:, -1]
+        return None if form is None else BilinearRows(self.worst, form, *self._places)
 
     def _sharpened(self, y: Array, box: Interval) -> Interval:
         """As they are without an index: of a matrix of 20 rows, the polynomials have 400 terms each."""

@@ -151,7 +151,7 @@ class Rows(Protocol):
 
     @property
     def convex(self) -> bool:
-        """Whether the rows are convex in the index, and largest at few vertices or choices of pieces: no box is split."""
+        """Whether rows are convex in the index, and largest at one of few vertices, or for a choice of pieces."""
 
     @property
     def memory(self) -> EnclosureMemory:

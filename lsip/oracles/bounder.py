@@ -34,8 +34,9 @@ class BoxBounds(NamedTuple):
     @staticmethod
     def joined(parts: list[BoxBounds]) -> BoxBounds:
         """Those of several sets of boxes, one after the other."""
-        columns = zip(*parts, strict=True)
-        return BoxBounds(*(None if column[0] is None else np.concatenate(column) for column in columns))
+        upper, points, model = (np.concatenate([part[i] for part in parts]) for i in range(3))
+        rows = [part.components for part in parts if part.components is not None]
+        return BoxBounds(upper, points, model, np.concatenate(rows) if rows else None)
 
 
 class BoxView:

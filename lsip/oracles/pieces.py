@@ -26,6 +26,8 @@ from ..expressions.interval import EPS
 from .base import Array, Directed, Ints, Pieces, Rows
 from .bounder import Bounder, BoxBounds, BoxView
 
+Mask = NDArray[np.bool_]
+
 
 class AffinePieces(Bounder):
     """Boxes of choices, one coordinate for every piece, after that of the row that a box is about.
@@ -46,7 +48,7 @@ class AffinePieces(Bounder):
 
     @staticmethod
     def of(family: Rows, domain: Domain) -> AffinePieces | None:
-        """None where pieces are not affine in the index, or infinitely many, or the index set has no support function."""
+        """None where pieces are not affine in the index or infinitely many, or the index set has no support."""
         if not isinstance(family, Directed) or family.entries.linear is None or family.worst.choices is None:
             return None
         return None if domain.support(np.zeros((1, domain.dim))) is None else AffinePieces(family, domain)
@@ -144,7 +146,7 @@ class AffineRow:
         assert found is not None
         return found[0], np.where((d != 0).any(axis=1), found[1], 0.0)
 
-    def bound(self, possible: Array) -> tuple[Array, Array, Array]:
+    def bound(self, possible: Mask) -> tuple[Array, Array, Array]:
         """Bounds (N,) where these pieces are open (N, R), points y (N, m) behind them, and where splitting pays."""
         share, left = np.zeros(possible.shape), np.zeros((len(possible), len(self.slots)))
         pairs = [k for k, slot in enumerate(self.slots) if slot.stop - slot.start == 2]
@@ -162,7 +164,7 @@ class AffineRow:
         bound = constant + top + self.doubt + lost
         return np.where(np.isnan(bound), np.inf, bound), y, self._pays(possible, share, left, values)
 
-    def _pays(self, possible: Array, share: Array, left: Array, values: Array) -> Array:
+    def _pays(self, possible: Mask, share: Array, left: Array, values: Array) -> Array:
         """How much what a bound leaves open may gain by choosing the piece that is largest at its point, (N, R)."""
         pays = np.zeros(possible.shape)
         if not self.slots:
@@ -197,7 +199,7 @@ def affine_rows(
     return [AffineRow(domain, row, (value, slope), float(moved[i]), reach) for i, row in enumerate(rows)]
 
 
-def _shares(apart: Array, possible: Array) -> tuple[Array, Array]:
+def _shares(apart: Array, possible: Mask) -> tuple[Array, Array]:
     """Shares (N, R) of open pieces, and how far a maximum may exceed their sum, (N,)."""
     code = np.packbits(possible, axis=1)
     key = np.ascontiguousarray(code).view(np.dtype((np.void, code.shape[1]))).ravel()
@@ -208,10 +210,10 @@ def _shares(apart: Array, possible: Array) -> tuple[Array, Array]:
     return share[inverse], over[inverse]
 
 
-def _secants(apart: Array, possible: Array) -> tuple[Array, Array]:
+def _secants(apart: Array, possible: Mask) -> tuple[Array, Array]:
     """The same for many maxima of two pieces, (N, A, 2), at once."""
     ends = apart[:, [0, 1], [1, 0]]  # how far the first exceeds the second, and the second the first
-    inside = (ends > 0).all(axis=1)
+    inside = np.asarray((ends > 0).all(axis=1))
     total = np.where(inside, ends.sum(axis=1), 1.0)
     split = np.where(inside[:, None], ends / total[:, None], (ends >= ends.max(axis=1, keepdims=True)).astype(float))
     split[~inside & (ends[:, 0] == ends[:, 1])] = [1.0, 0.0]
@@ -239,7 +241,7 @@ def _mixture(apart: Array, some: Ints) -> Array:
     return share
 
 
-def _snapped(lower: Array, upper: Array, counts: Sequence[int]) -> tuple[Array, Array, NDArray[np.bool_]]:
+def _snapped(lower: Array, upper: Array, counts: Sequence[int]) -> tuple[Array, Array, Mask]:
     """The choices in boxes (N, R) of maxima with so many pieces each, and whether there are any."""
     start = np.cumsum([0, *counts[:-1]])
     chosen, possible = lower > 0, upper >= 1
@@ -247,7 +249,7 @@ def _snapped(lower: Array, upper: Array, counts: Sequence[int]) -> tuple[Array, 
     possible &= chosen | (np.repeat(chosen_here, counts, axis=1) == 0)
     left = np.add.reduceat(possible, start, axis=1, dtype=np.intp)
     alone = possible & (np.repeat(left, counts, axis=1) == 1)
-    some = ((chosen_here <= 1) & (left >= 1)).all(axis=1) & ~(chosen & (upper < 1)).any(axis=1)
+    some: Mask = ((chosen_here <= 1) & (left >= 1)).all(axis=1) & ~(chosen & (upper < 1)).any(axis=1)
     return alone.astype(float), possible.astype(float), some
 
 
