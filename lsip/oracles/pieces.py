@@ -216,8 +216,8 @@ def _secants(apart: Array, possible: Mask) -> tuple[Array, Array]:
     inside = np.asarray((ends > 0).all(axis=1))
     total = np.where(inside, ends.sum(axis=1), 1.0)
     split = np.where(inside[:, None], ends / total[:, None], (ends >= ends.max(axis=1, keepdims=True)).astype(float))
-    split[~inside & (ends[:, 0] == ends[:, 1])] = [1.0, 0.0]
-    share = np.where(possible.all(axis=2)[..., None], split, possible)
+    split[np.flatnonzero(~inside & (ends[:, 0] == ends[:, 1]))] = [1.0, 0.0]
+    share = np.where(possible.all(axis=2, keepdims=True), split, possible)
     over = np.where(possible, share[..., ::-1] * ends, -np.inf).max(axis=2)
     return share, over
 
@@ -249,7 +249,8 @@ def _snapped(lower: Array, upper: Array, counts: Sequence[int]) -> tuple[Array, 
     possible &= chosen | (np.repeat(chosen_here, counts, axis=1) == 0)
     left = np.add.reduceat(possible, start, axis=1, dtype=np.intp)
     alone = possible & (np.repeat(left, counts, axis=1) == 1)
-    some: Mask = ((chosen_here <= 1) & (left >= 1)).all(axis=1) & ~(chosen & (upper < 1)).any(axis=1)
+    clear = np.concatenate([(chosen_here <= 1) & (left >= 1), ~(chosen & (upper < 1))], axis=1)
+    some: Mask = np.asarray(clear.all(axis=1))
     return alone.astype(float), possible.astype(float), some
 
 
