@@ -20,7 +20,8 @@ import numpy as np
 import lsip
 from lsip import catalogue
 from lsip.expressions.jets import tetrahedron, triangle
-from lsip.expressions.tape import Quadratic, Tape, cubic_weights, quadratic_weights
+from lsip.expressions.quadratics import Quadratic, cubic_weights, quadratic_weights
+from lsip.expressions.tape import Tape
 from lsip.kernel import native
 
 from .harness.figures import machine, median, table

@@ -21,7 +21,8 @@ import lsip
 from lsip.expressions.graph import as_expression
 from lsip.expressions.interval import EPS
 from lsip.expressions.jets import tetrahedron, triangle
-from lsip.expressions.tape import Quadratic, Tape, cubic_weights, middle, quadratic_weights
+from lsip.expressions.quadratics import Quadratic, cubic_weights, middle, quadratic_weights
+from lsip.expressions.tape import Tape
 
 Array = NDArray[np.float64]
 

@@ -20,8 +20,9 @@ from lsip.expressions.graph import Pass, as_expression
 from lsip.expressions.interval import EPS, TINY, Interval, reciprocal
 from lsip.expressions.jets import tetrahedron, triangle
 from lsip.expressions.powers import power
+from lsip.expressions.quadratics import Quadratic, cubic_weights, middle, quadratic_weights
 from lsip.expressions.sinc import sinc
-from lsip.expressions.tape import Quadratic, Tape, cubic_weights, middle, quadratic_weights
+from lsip.expressions.tape import Tape
 from lsip.oracles.quadratic_bound import bound_quadratics
 
 from . import exact

@@ -254,6 +254,30 @@ def test_peers_agree_and_are_timed() -> None:
     assert found["summary"]["robust_programs"] == 2
 
 
+def test_growth_is_measured_and_drawn(tmp_path: Path) -> None:
+    """A run that was kept goes on where it ended, and its curves are drawn."""
+    pytest.importorskip("matplotlib")
+    kept = tmp_path / "growth.json"
+    asked = ["growth", "--quick", "--only", "masts", "--keep", str(kept)]
+    done = run(*asked)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(kept.read_text(encoding="utf-8"))
+    assert [row["size"] for row in found["rows"]] == [100, 200]
+    for row in found["rows"]:
+        assert row["certified"]
+        assert float(row["value"]) == pytest.approx(float(row["rival_value"]), rel=1e-6)
+    assert found["summary"]["series"][0]["exponent"] is not None
+    again = run(*asked, "--json")
+    assert json.loads(again.stdout)["rows"] == found["rows"]
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs"))
+    try:
+        from growth_curves import draw  # type: ignore[import-not-found]
+    finally:
+        sys.path.pop(0)
+    draw(found, tmp_path / "growth.png")
+    assert (tmp_path / "growth.png").stat().st_size > 5000
+
+
 def test_methods_are_compared_on_the_same_terms(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     asked = ["methods", "--quick", "--only", "cartpole: EPO,cartpole: CRPO", "--json", "--seed", "3"]

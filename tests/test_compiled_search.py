@@ -13,6 +13,7 @@ from benchmarks.kernel import STEPS, Y
 from lsip.deadline import EFFORT, PaceTuning
 from lsip.kernel import native
 from lsip.oracles import BranchAndBound, box_search, compiled_search, partition
+from lsip.oracles.base import unscaled
 from lsip.oracles.compiled_search import Limits, again, search
 from lsip.oracles.partition import BoxPartition
 from lsip.oracles.taylor import Taylor
@@ -186,7 +187,81 @@ def test_verdicts_are_those_of_numpy(m: int, height: float, monkeypatch: pytest.
     assert other.bound >= found.values[0]
 
 
+def leaves(violation: Any, target: float) -> Any:
+    """The boxes that a whole search ends with, sorted by their corners, and their bounds."""
+    family = violation.family
+    cells = [BoxPartition(Taylor(family, cell, 2, kept=False)) for cell in violation.domain.flat_cells()]
+    search = box_search.BoxSearch(violation, unscaled(violation), cells, target, BranchAndBound())
+    search.run()
+    (cell,) = search.partitions
+    order = np.lexsort(np.concatenate([cell.lower, cell.upper], axis=1).T)
+    return cell.lower[order], cell.upper[order], search.bounds[0][order]
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_both_hosts_split_the_same_boxes(m: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The path is the same bit for bit, where enclosures and the number of cuts in a round are.
+
+    Sums of monomials are enclosed alike. Of other formulas the kernel knows quadratics that are carried from node to
+    node, too, and has functions of its own. Where rounds are cheap, NumPy cuts a box more often in one of them, and it
+    splits all open boxes of a round, of which the kernel takes the 256 with the largest bounds. A coordinate along
+    which a quadratic only just rises or falls throughout may be taken either way: on boxes at the origin, many do.
+    """
+    monkeypatch.setattr(partition, "TUNING", replace(partition.TUNING, cheap=1))
+    rng, y = np.random.default_rng(seed), lsip.Index("y", lsip.Box(np.full(m, 0.3), np.full(m, 1.3)))
+    powers = rng.integers(0, 4, size=(12, m)).astype(float)
+    basis, x = np.prod(y**powers, axis=-1), lsip.Variable(12, name="x")
+    program = lsip.Problem(lsip.minimize(x[0]), [lsip.forall(y, basis @ x <= 0)]).compile()
+    violation = program.violation(0, rng.normal(size=12))
+    top = violation.values(violation.domain.grid(61)).max()
+    found = leaves(violation, target := float(top) + 3e-3)
+    with native.by_reference():
+        other = leaves(violation, target)
+    assert len(found[0]) > 2 ** (m + 1)
+    assert (found[2] <= target).all()
+    for mine, theirs in zip(found[:2], other[:2], strict=True):
+        assert np.array_equal(mine, theirs)
+    assert np.allclose(found[2], other[2], rtol=1e-9, atol=1e-9)
+
+
 def test_time_is_kept() -> None:
     violation = hills(3, 2.0)
     found = BranchAndBound(seconds=0.0).maximise(violation)
     assert found.bound >= found.values[0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(formulas(), st.data())
+def test_a_tape_of_some_outputs_computes_what_the_whole_one_does(formula: lsip.Expression, data: st.DataObject) -> None:
+    """Enclosures of chosen numbers are the same, bit for bit, whichever others are left out."""
+    tape = rows_of(formula, 1).tape
+    assume(tape.instructions is not None and not tape.kink_count)
+    count = tape.native.outputs
+    outputs = np.array(sorted(data.draw(st.sets(st.integers(0, count - 1), min_size=1))))
+    few = tape.instructions.only(outputs).native()
+    lower = np.random.default_rng(0).random((5, 2)) * 0.5
+    for order in (2, 3):
+        whole, part = (each.quadratics(lower, lower + 0.25, None, order)[0] for each in (tape.native, few))
+        for a, b in zip(whole, part, strict=True):
+            np.testing.assert_array_equal(a[..., outputs], b)
+
+
+def test_columns_without_weight_are_left_out_of_a_search() -> None:
+    """Of forty columns three have weight: bounds are those of a family that has no others."""
+    centres = np.random.default_rng(1).random((40, 2))
+    x, few = lsip.Variable(40, name="x"), np.array([3, 17, 30])
+
+    def family(places: Any) -> Any:
+        bumps = np.exp(-20 * ((Y - centres[places]) ** 2).sum(axis=-1))
+        return lsip.Problem(lsip.minimize(x[0]), [lsip.forall(Y, bumps @ x[places] <= 3)]).compile().families[0]
+
+    weights = np.zeros((1, 41))
+    weights[0, [*few, 40]] = 1.0, -2.0, 1.5, -3.0
+    wide, narrow = anew(family(np.arange(40)), 3), anew(family(few), 3)
+    tape, scaled = wide.bounder.narrowed(weights, None)
+    assert tape.outputs == 4
+    assert scaled.weights.shape == (1, 4)
+    boxes = narrow.lower, narrow.upper
+    known = BoxPartition(wide.bounder, boxes).bounds(weights)
+    np.testing.assert_allclose(known.upper, narrow.bounds(weights[:, [*few, 40]]).upper, rtol=1e-12)

@@ -56,6 +56,7 @@ FACTS: dict[str, str] = {
     "rl/backprop.py": "HALF_LOG_TWO_PI",
     "rl/baselines/crpo.py": "GRIDS",  # of the paper
     "rl/lifted.py": "FUNCTIONS",
+    "rl/plan.py": "CLOSED",  # what a plan promises
     "rl/plotting.py": "FLOOR MESH CURVE",  # of pictures
     "rl/theory/logarithms.py": "SNAP",
 }

@@ -100,3 +100,23 @@ def test_chosen_rows_of_a_family_with_many(seed: int) -> None:
         np.testing.assert_allclose(gradient[:, i], slope, atol=1e-7)
         ahead, behind = (violation.derivatives(points + s * h * e, component)[1] for s in (1, -1))
         np.testing.assert_allclose(hessian[:, i], (ahead - behind) / (2 * h), atol=1e-6)
+
+
+def test_scalars_that_differ_in_constants_are_one_array() -> None:
+    """Formulas that a loop makes are computed side by side, with the values that each has by itself."""
+    t = lsip.Index("t", lsip.Interval(0, 1))
+    alone = [np.sin((3 + i / 7) * t) - i * t**2 / (1 + t) for i in range(40)]
+    others = [np.cos(t), 1 + 0 * t, np.cos(t), abs(t - 0.3), abs(t - 0.4)]
+    whole = Tape((np.stack([*alone, *others]),), (t,))
+    assert len(whole.steps) < 40
+    points = np.linspace(0, 1, 9)[:, None]
+    found = whole.enclose(points[:-1], points[1:])
+    for i, each in enumerate([*alone, *others]):
+        tape = Tape((each,), (t,))
+        np.testing.assert_array_equal(whole.values(points)[:, i], tape.values(points)[:, 0])
+        box = tape.enclose(points[:-1], points[1:])
+        np.testing.assert_array_equal(found.lo[:, i], box.lo[:, 0])
+        np.testing.assert_array_equal(found.hi[:, i], box.hi[:, 0])
+    lanes = np.array([[3, 39], [40, 44], [7, 7]])
+    values = evaluate_lanes(whole, points[:3], lanes, 2)[0]
+    np.testing.assert_array_equal(values, np.take_along_axis(whole.values(points[:3]), lanes, axis=1))

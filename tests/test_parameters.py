@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lsip
-from lsip.expressions.tape import Tape
+from lsip.expressions.ordered import Ordered
 from lsip.proof.export import model_data
 
 from .checks import assert_feasible
@@ -133,10 +133,10 @@ def test_nothing_is_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
     before = problem.compile()
 
     def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("a tape was made")
+        raise AssertionError("a graph was put in order again")
 
     p.value = 1.25
-    monkeypatch.setattr(Tape, "__init__", refuse)
+    monkeypatch.setattr(Ordered, "__init__", refuse)
     after = problem.compile()
     assert after.c == pytest.approx(1.25 * before.c)
     assert after.row_upper == pytest.approx([1.25])

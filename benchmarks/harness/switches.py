@@ -146,7 +146,6 @@ MECHANISMS: dict[str, Mechanism] = {
         "expressions.spanned:spanned", lambda _: lambda entries, exponents: np.zeros(len(exponents), dtype=bool)
     ),
     # the solver
-    "averaged iterates": off("solver.strategies:AveragedIterate.__call__"),
     "Newton's steps": off("solver.newton:Newton.__call__", entered="solver.newton:polish"),
     "centres of faces": off(
         "solver.strategies:OptimalFaceCentre.__call__", entered="masters.highs:HighsProgram.centre"

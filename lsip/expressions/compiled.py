@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -96,6 +96,92 @@ class Instructions:
         """The same in the kernel's memory."""
         return NativeTape(self.dim, self.output, self.fields, self.whole, self.real, self.arguments, self.sizes)
 
+    def only(self, outputs: NDArray[np.intp]) -> Instructions:
+        """The same for some of the outputs, in their order: no instruction computes elements that these do not need.
+
+        For tapes without kinks.
+        """
+        rows = [dict(zip(FIELDS, row, strict=True)) for row in self.fields.tolist()]
+        wanted = [np.zeros(row["size"], dtype=bool) for row in rows]
+        wanted[self.output][outputs] = True
+        for row, elements in zip(reversed(rows), reversed(wanted), strict=True):
+            if OPS[row["op"]] == "index":
+                elements[:] = elements.any()  # the coordinates of an index are listed one after the other
+            for argument, needed in self._needs(row, np.flatnonzero(elements), rows):
+                wanted[argument][needed] = True
+        place = [np.cumsum(elements) - 1 for elements in wanted]
+        moved = np.cumsum([elements.any() for elements in wanted]) - 1
+        made = Assembler({})
+        for row, elements in zip(rows, wanted, strict=True):
+            if elements.any():
+                self._narrow(made, row, np.flatnonzero(elements), (rows, place, moved))
+        output = int(moved[self.output])
+        fields, whole = np.array(made.rows, dtype=np.int32), np.array(made.whole, dtype=np.int32)
+        return Instructions(self.dim, output, fields, whole, np.array(made.real), self.arguments, (len(outputs), 0), {})
+
+    def _arguments(self, row: dict[str, int]) -> NDArray[np.int32]:
+        return self.whole[row["args"] : row["args"] + row["arguments"]]
+
+    def _table(self, row: dict[str, int]) -> tuple[NDArray[np.int32], NDArray[np.int32], Array]:
+        """Starts, columns and entries of the matrix of a linear instruction."""
+        starts = self.whole[row["data"] : row["data"] + row["size"] + 1]
+        first, count = row["data"] + row["size"] + 1, int(starts[-1])
+        return starts, self.whole[first : first + count], self.real[row["numbers"] : row["numbers"] + count]
+
+    def _needs(
+        self, row: dict[str, int], elements: NDArray[np.intp], rows: list[dict[str, int]]
+    ) -> Iterator[tuple[int, NDArray[Any]]]:
+        """The arguments of an instruction, and which elements of them some of its own come from."""
+        args, op = self._arguments(row).tolist(), OPS[row["op"]]
+        if op == "join":
+            start = 0
+            for a in args:
+                inside = elements[(elements >= start) & (elements < start + rows[a]["size"])]
+                yield a, inside - start
+                start += rows[a]["size"]
+        elif op == "gather":
+            yield args[0], self.whole[row["data"] + elements]
+        elif op == "sum":
+            yield args[0], (elements[:, None] * row["width"] + np.arange(row["width"])).ravel()
+        elif op == "linear":
+            starts, columns, _ = self._table(row)
+            yield args[0], columns[_ranges(starts, elements)]
+        else:
+            for a in args:
+                yield a, elements if rows[a]["size"] > 1 else elements[:1] * 0
+
+    def _narrow(
+        self,
+        made: Assembler,
+        row: dict[str, int],
+        elements: NDArray[np.intp],
+        others: tuple[list[dict[str, int]], list[NDArray[np.intp]], NDArray[np.intp]],
+    ) -> None:
+        """One instruction again, for some of its elements."""
+        rows, place, moved = others
+        args, op, own = self._arguments(row), OPS[row["op"]], dict(row)
+        if op == "join":
+            args = np.array([a for a, needed in self._needs(row, elements, rows) if len(needed)], dtype=np.int32)
+        own["arguments"] = len(args)
+        own["args"] = made.listed(moved[args])
+        if op == "constant":
+            numbers = self.real[row["numbers"] : row["numbers"] + 3 * row["size"]]
+            own["numbers"] = made.numbers(numbers.reshape(-1, 3)[elements])
+        elif op == "gather":
+            own["data"] = made.listed(place[args[0]][self.whole[row["data"] + elements]])
+        elif op == "linear":
+            starts, columns, entries = self._table(row)
+            chosen, counts = _ranges(starts, elements), np.diff(starts)[elements]
+            own["data"] = made.listed(np.concatenate([[0], np.cumsum(counts), place[args[0]][columns[chosen]]]))
+            own["numbers"] = made.numbers(entries[chosen])
+        elif op == "monomials":
+            exponents = self.whole[row["data"] : row["data"] + row["size"] * row["width"]]
+            own["data"] = made.listed(exponents.reshape(row["size"], -1)[elements])
+        elif op == "power":
+            own["numbers"] = made.numbers(self.real[row["numbers"] + elements])
+        own["size"] = len(elements)
+        made.rows.append(list(own.values()))
+
     def other(self, nodes: Iterable[int], enclosures: list[Any], constants: list[Any]) -> Instructions:
         """The same with other numbers in the places of these nodes, where a parameter has another value."""
         real = self.real.copy()
@@ -104,6 +190,13 @@ class Instructions:
                 numbers = _numbers(enclosures[i].value, constants[i].value)
                 real[start : start + len(numbers)] = numbers
         return replace(self, real=real)
+
+
+def _ranges(starts: NDArray[np.int32], chosen: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The places of all entries of some rows, row after row."""
+    counts = np.diff(starts)[chosen]
+    before = np.cumsum(counts) - counts
+    return np.repeat(starts[chosen] - before, counts) + np.arange(counts.sum())
 
 
 def assemble(tape: Any, enclosures: list[Any], constants: list[Any]) -> Instructions | None:

@@ -22,7 +22,7 @@ from .graph import Expression, Index
 from .interval import EPS, TINY
 from .jets import triangle
 from .operands import Ints
-from .tape import quadratic_weights
+from .quadratics import quadratic_weights
 
 Array = NDArray[np.float64]
 

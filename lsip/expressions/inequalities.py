@@ -16,7 +16,8 @@ from ..deadline import EFFORT, check
 from .graph import Expression, Index
 from .interval import EPS, Array, up
 from .jets import triangle
-from .tape import Tape, middle
+from .quadratics import middle
+from .tape import Tape
 
 Bools = NDArray[np.bool_]
 

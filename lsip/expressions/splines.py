@@ -233,7 +233,7 @@ def spline(f: PPoly | BSpline, u: Expression | ArrayLike) -> Any:
     span = EVERYWHERE if extrapolate else (float(x[0]), float(x[-1]))
     columns = c.reshape(*c.shape[:2], -1)
     each = [Apply(_shortened(x, columns[..., j], span), as_expression(u)) for j in range(columns.shape[2])]
-    result: Any = each[0] if c.ndim == 2 else np.reshape(np.stack(each, axis=-1), (*np.shape(u), *c.shape[2:]))  # type: ignore[call-overload]
+    result: Any = each[0] if c.ndim == 2 else np.reshape(np.stack(each, axis=-1), (*np.shape(u), *c.shape[2:]))
     result.origin = ("spline", u)
     return result
 

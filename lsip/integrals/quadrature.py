@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from ..deadline import EFFORT, check
 from ..expressions.interval import EPS, Array, Interval, down, up
 from ..expressions.jets import triangle
-from ..expressions.tape import Quadratic, Tape
+from ..expressions.quadratics import Quadratic
+from ..expressions.tape import Tape
 
 Ints = NDArray[np.intp]
 

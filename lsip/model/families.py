@@ -27,9 +27,10 @@ from ..expressions.lanes import enclose_lanes, evaluate_lanes
 from ..expressions.parameter import Values, current, depending
 from ..expressions.parametric_region import at_values, moved_by
 from ..expressions.polynomials import Polynomials
+from ..expressions.quadratics import Quadratic
 from ..expressions.ring import Polynomial
 from ..expressions.slopes import Slopes
-from ..expressions.tape import Quadratic, Tape
+from ..expressions.tape import Tape
 from ..expressions.undefined import UndefinedPlace, coordinates, where_undefined
 from ..expressions.waves import Waves
 from ..oracles.attained import discrete_points
@@ -423,8 +424,10 @@ class DeclaredFamily:
 
     def _asks_little(self, points: int, levels: int) -> bool:
         """Whether a row at each of so many points is so little of all rows there that the others are left out."""
+        if self.count <= TUNING.few_rows:
+            return False
         if self.tape.compiled:
-            return self.count > TUNING.few_rows and points * levels * self.columns.size > TUNING.most_numbers
+            return points * levels * self.columns.size > TUNING.most_numbers
         return self.count > TUNING.many_rows
 
     def _lanes(self, component: Ints) -> Ints:

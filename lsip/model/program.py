@@ -44,6 +44,11 @@ class StorageTuning:
 STORAGE = StorageTuning()
 
 
+def held_dense(shape: tuple[int, int], entries: int) -> bool:
+    """Whether a table is held as a dense array: of few columns, or where entries with their places take more memory."""
+    return shape[1] <= STORAGE.most_dense or 1.5 * entries >= shape[0] * shape[1]  # 8 bytes and 4, beside 8
+
+
 class FixedMatrix(sparse.csr_matrix):  # type: ignore[misc]  # which has no types
     """The finite rows of a program: its arrays are read-only, and no entry can be set; one of a copy can."""
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ..expressions.directions import Choices
     from ..expressions.graph import Index
     from ..expressions.interval import Interval
+    from ..expressions.quadratics import Quadratic
     from ..expressions.ring import Polynomial
-    from ..expressions.tape import Quadratic
     from ..expressions.waves import Waves
 
 Array = NDArray[np.float64]

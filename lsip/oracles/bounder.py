@@ -14,7 +14,7 @@ from ..domains.proven import LOST
 from ..expressions.chart import CellChart
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
-from ..expressions.tape import middle
+from ..expressions.quadratics import middle
 from ..kernel.native import in_use
 from .base import Array, Ints, Pieces, Rows
 from .quadratic_bound import bound_rows

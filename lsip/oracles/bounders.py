@@ -6,7 +6,7 @@ from copy import copy
 
 from ..deadline import check
 from ..domains import Domain
-from ..expressions.tape import cubic_weights
+from ..expressions.quadratics import cubic_weights
 from .base import Array, Directed, Rows
 from .bernstein import Bernstein, rational_rows
 from .directional import Directional

@@ -65,8 +65,7 @@ def search(
     many parts are enclosed, there is no room, or time is up. What it does until then depends on nothing but the boxes
     and the weights.
     """
-    tape, scaled, halvings = bounder.tape, bounder.scaled(weights, spread), partition.least_halvings
-    assert tape is not None
+    (tape, scaled), halvings = bounder.narrowed(weights, spread), partition.least_halvings
     added, limit = 2**halvings - 1, partition.n + limits.room
     partition.columns["touched"][:] = 0
     enclosed = split = 0

@@ -18,7 +18,7 @@ from ..domains import Cell
 from ..domains.proven import LOST
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
-from ..expressions.tape import middle, quadratic_weights
+from ..expressions.quadratics import middle, quadratic_weights
 from .base import Array, Directed, Rows
 from .bounder import Bounder, BoxBounds, BoxView
 from .quadratic_bound import bound_rows

@@ -20,8 +20,9 @@ from ..expressions.chart import CellChart
 from ..expressions.graph import Index
 from ..expressions.interval import EPS, Interval
 from ..expressions.jets import tetrahedron, triangle
+from ..expressions.quadratics import Quadratic, cubic_weights, middle, quadratic_weights
 from ..expressions.ring import Polynomial
-from ..expressions.tape import Quadratic, Tape, cubic_weights, middle, quadratic_weights
+from ..expressions.tape import Tape
 from .base import AffineForm, Array, EnclosableViolation, Enclosure, EnclosureMemory, Ints, Pieces, Rows
 
 

@@ -13,7 +13,8 @@ import numpy as np
 from ..domains import Cell
 from ..expressions.chart import CellChart
 from ..expressions.graph import Index
-from ..expressions.tape import Tape, middle
+from ..expressions.quadratics import middle
+from ..expressions.tape import Tape
 from .base import Array, Pieces, Rows
 from .bounder import BoxView, QuadraticBounder, swing
 from .expansions import Expansion, expandable

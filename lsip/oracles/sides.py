@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
-from ..expressions.tape import Quadratic, cubic_weights, quadratic_weights
+from ..expressions.quadratics import Quadratic, cubic_weights, quadratic_weights
 from .base import Array, Pieces
 from .quadratic_bound import bound_rows
 

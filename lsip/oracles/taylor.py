@@ -20,10 +20,11 @@ from ..domains import Cell
 from ..domains.proven import LOST
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
-from ..expressions.tape import Quadratic, Tape, cubic_weights, quadratic_weights
+from ..expressions.quadratics import Quadratic, cubic_weights, quadratic_weights
+from ..expressions.tape import Tape
 from ..kernel import native
 from ..kernel.native import Leaves, Weights, in_use
-from .base import Array, Enclosure, Pieces, Renewable, Rows
+from .base import Array, Enclosure, Ints, Pieces, Renewable, Rows
 from .bounder import Bounder, BoxBounds, BoxView, QuadraticBounder, at_once, shares
 from .partition import BoxPartition
 from .sides import cut_off, kinked
@@ -54,6 +55,7 @@ class Taylor(QuadraticBounder):
         self.levels = self.quadratic + (len(cubic_weights(self.dim)) if order == 3 else 0)
         self.shared = bool((family.columns == family.columns[0]).all())
         self.kinks = 0
+        self._narrow: tuple[Ints, native.NativeTape] | None = None  # the columns that had weight last, and their tape
 
     def _enclosure(self, family: Rows) -> Enclosure:
         return family.quadratics(self.cell)
@@ -197,13 +199,32 @@ class Taylor(QuadraticBounder):
         leaves = Leaves(*(np.array(boxes[name]) for name in Leaves._fields))
         bounding = native.SearchLimits(0, 0, 0, 0.0)
         known = len(leaves.lower), 0
-        self.tape.search(self.order, leaves, known, self.scaled(weights, spread), (np.inf, np.inf), bounding)
+        tape, scaled = self.narrowed(weights, spread)
+        tape.search(self.order, leaves, known, scaled, (np.inf, np.inf), bounding)
         boxes["pays"], boxes["rough"] = leaves.pays, leaves.rough
         return BoxBounds(leaves.bound, self.placed(leaves.points), leaves.model)
 
-    def scaled(self, weights: Array, spread: Array | None) -> Weights:
-        """Weights with what the kernel has to know about them."""
-        return Weights(weights, spread, LOST * (weights != 0).any(axis=1), self.scale, self._rounding)
+    def narrowed(self, weights: Array, spread: Array | None) -> tuple[native.NativeTape, Weights]:
+        """The tape of the columns that have weight, and the weights with what the kernel has to know about them.
+
+        A column without a bound over the cell stays: nobody knows what nought times it is.
+        """
+        tape, lost = self.tape, LOST * (weights != 0).any(axis=1)
+        assert tape is not None
+        used = np.array((weights if spread is None else np.abs(weights) + spread).any(axis=0), dtype=np.bool_)
+        used[-1] = True  # the right-hand side
+        if 2 * used.sum() <= self.width:
+            used |= ~np.isfinite(self._largest).all(axis=0)
+        if 2 * used.sum() > self.width:
+            return tape, Weights(weights, spread, lost, self.scale, self._rounding)
+        columns = np.flatnonzero(used)
+        if self._narrow is None or not np.array_equal(self._narrow[0], columns):
+            first = (np.arange(self.p)[:, None] * (self.width - 1) + columns[:-1]).ravel()
+            outputs = np.concatenate([first, self.p * (self.width - 1) + np.arange(self.p)])
+            instructions = self._enclose.__self__.instructions.only(outputs)  # type: ignore[attr-defined]
+            self._narrow = columns, instructions.native()
+        few = weights[:, columns], None if spread is None else spread[:, columns]
+        return self._narrow[1], Weights(*few, lost, self.scale, self._rounding)
 
     def reach(self, far: Array) -> Array:
         """How far rows (p,) may move anywhere in the cell with weights that move so far (p, K + 1), at most."""

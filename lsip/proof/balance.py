@@ -21,17 +21,18 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import splu
 
-from ..deadline import EFFORT, PACE, afford, afford_factors, check
+from ..deadline import afford_factors, check
 from ..errors import OutOfTime
 from ..expressions.interval import EPS, Interval
 from ..masters.base import Matrix, is_sparse
 from ..model.program import Program
 from .certificate import Array, Ints, Support
+from .direction import direction, gaps, pushes_of, vanishing_columns
 from .dual import TUNING as WEIGHING
 from .dual import Dual, Weighed, charges, loose_columns, weigh
-from .linear_algebra import ROUNDING, exact_sums, triangular
-from .linear_program import linear_program
+from .linear_algebra import ROUNDING, exact_sums
 from .merging import merged
+from .pivots import square, whitened
 from .rows import Mask, Rows, centres, settled
 
 
@@ -41,15 +42,12 @@ class BalanceTuning:
 
     Parameters
     ----------
-    least_pivot
-        The share of the largest pivot below which a row of a basis is not relied on.
     steps
         Steps along a direction, relative to all weights, the shortest first; and shares of all weights that are given
         up in turn, where that gives reduced costs their sign. Some 1e-13 is enough to keep corrections of 1e-16 from
         making a multiplier negative; longer ones cost more of the bound.
     """
 
-    least_pivot: float = 1e-4
     steps: tuple[float, ...] = (1e-14, 1e-13, 1e-12, 3e-12, 1e-11, 1e-10, 1e-9, 1e-8)
 
 
@@ -291,8 +289,6 @@ def _proposals(
     program: Program, c: Array, dual: Dual, rows: Rows, centre: Array, loose: Mask, ends: Mask, others: _Wide
 ) -> Iterator[tuple[Dual, Rows]]:
     """The rows that have weight, and others, with more and more weight given to them; first what is likely to do."""
-    if loose.sum() > 3000:  # a dense block of so many columns takes long
-        return
     inner, outer = np.flatnonzero(loose & ~ends), np.flatnonzero(loose & ends)
     own, wider = _own(dual, rows, inner, outer), _wider(program, c, centre, loose, inner, outer, others)
     scarce = others.needed or np.count_nonzero(dual.weights) < len(inner)
@@ -304,7 +300,7 @@ def _own(dual: Dual, rows: Rows, inner: Ints, outer: Ints) -> Iterator[tuple[Dua
     loose = np.sort(np.concatenate([inner, outer]))
     for strong, appeal in _strong(rows, rows.room(dual.weights), loose):
         for columns in (loose, inner) if len(outer) and strong.sum() >= len(loose) else (inner,):
-            basis, balance = _square(rows, columns, strong, appeal)
+            basis, balance = square(rows, columns, strong, appeal)
             if len(basis):
                 yield replace(dual, balanced=balance, basis=basis), rows
 
@@ -315,7 +311,7 @@ def _heaviest(dual: Dual, rows: Rows, columns: Ints) -> Iterator[tuple[Dual, Row
     if is_sparse(rows.mid) or not 0 < len(columns) <= len(places):
         return
     weighty = rows.mid[places][:, columns] * np.abs(dual.weights[places])[:, None]
-    _, order = linalg.qr(_whitened(weighty).T, mode="r", pivoting=True, check_finite=False)
+    _, order = linalg.qr(whitened(weighty).T, mode="r", pivoting=True, check_finite=False)
     yield replace(dual, balanced=columns, basis=np.sort(places[order[: len(columns)]])), rows
 
 
@@ -327,15 +323,15 @@ def _wider(
     if len(every.implied[2]):
         yield _trimmed(wide, every, every.implied[2])
     room = every.room(wide.weights)
-    total = float((np.abs(wide.weights) * _norms(every)).sum())
+    total = float((np.abs(wide.weights) * every.norms).sum())
     free = np.isinf(program.lower) & np.isinf(program.upper)
     sided = np.flatnonzero(loose & free), np.flatnonzero(loose & ~free)  # where a sign is enough, if zero is too much
     for zero, signed in ((inner, outer), sided) if len(sided[0]) < len(inner) else ((inner, outer),):
-        basis, balance = _square(every, zero, ~every.conic | (room > 0), _appeal(every, room, centre))
-        pushes = _pushes(program, centre, signed)
-        held = np.flatnonzero(~loose & _vanishing(every, c, wide.weights))
-        direction = _direction(every, wide.weights, basis, balance, pushes, held, centre)
-        moved = [wide.weights + step * total * direction for step in TUNING.steps] if direction is not None else []
+        basis, balance = square(every, zero, ~every.conic | (room > 0), _appeal(every, room, centre))
+        pushes = pushes_of(program, centre, signed)
+        held = np.flatnonzero(~loose & vanishing_columns(every, c, wide.weights))
+        way = direction(every, wide.weights, basis, balance, pushes, held, centre)
+        moved = [wide.weights + step * total * way for step in TUNING.steps] if way is not None else []
         if len(signed) and (c[signed] * pushes[1] > 0).all():  # without multipliers, the objective pays for itself
             moved += [(1 - share) * wide.weights for share in TUNING.steps]
         for weights in moved:
@@ -421,85 +417,14 @@ def _share(size: Matrix, room: Array) -> Array:
     return found
 
 
-def _norms(rows: Rows) -> Array:
-    """The largest entry of each row; 1 for one without entries."""
-    sizes = _norms_of(rows.size)
-    return np.where(sizes > 0, sizes, 1.0)
-
-
-def _norms_of(sizes: Matrix) -> Array:
-    """The largest entry of each row of a matrix, dense or sparse."""
-    largest = sizes.max(axis=1)
-    found: Array = largest.toarray().ravel() if is_sparse(largest) else largest
-    return found
-
-
-def _gaps(rows: Rows, centre: Array) -> Array:
-    """How far each row is from its nearer side at the centre, in its own units; inf if it has none."""
-    at = rows.mid @ centre
-    gap = np.minimum(np.abs(rows.above.hi - at), np.abs(at - rows.below.lo)) / _norms(rows)
-    return np.where(np.isnan(gap), np.inf, gap)
-
-
 def _appeal(rows: Rows, room: Array, centre: Array) -> Array:
     """How gladly a row is taken into the basis: for its weight, and otherwise for having little slack."""
-    size, gap = _norms(rows), _gaps(rows, centre)
+    size, gap = rows.norms, gaps(rows, centre)
     share = room * size
     share = share / max(float(share.max(initial=0.0)), 1e-300)
     usual = float(np.median(gap[np.isfinite(gap)])) if np.isfinite(gap).any() else 1.0
     appeal: Array = np.maximum(share, 1e-3 / (1.0 + gap / max(usual, 1e-300))) / size
     return np.where(rows.equal, appeal.max(initial=0.0), appeal)
-
-
-def _square(rows: Rows, columns: Ints, allowed: Mask, appeal: Array) -> tuple[Ints, Ints]:
-    """Rows, the more appealing the better, and as many of the columns, that make a regular block.
-
-    Nothing if columns are left over that the others could not imply, because their entries are not exact.
-    """
-    nothing = np.zeros(0, dtype=np.intp)
-    places = np.flatnonzero(allowed)
-    if not len(columns) or not len(places) or len(places) * len(columns) > EFFORT.entries:
-        return nothing, nothing
-    if len(columns) - len(places) > len(_certain(rows, columns)):
-        return nothing, nothing
-    short, long = sorted((len(places), len(columns)))
-    afford(10.0 * short**2 * long / PACE.dense, "lower bound")
-    part = rows.mid[places][:, columns]
-    if short == long and is_sparse(part) and _regular(part):
-        return places, columns
-    block = part.toarray() if is_sparse(part) else part
-    block = _whitened(block * np.sqrt(np.maximum(appeal[places], 1e-300))[:, None])
-    if not np.isfinite(block).all():
-        return nothing, nothing
-    factor, order = linalg.qr(block.T, mode="r", pivoting=True, check_finite=False)
-    pivots = np.abs(np.diag(factor))
-    rank = int((pivots > TUNING.least_pivot * pivots.max(initial=0.0)).sum())
-    if rank == len(columns):
-        return places[order[:rank]], columns
-    chosen = order[:rank]
-    _, first = linalg.qr(block[chosen], mode="r", pivoting=True, check_finite=False)
-    left = columns[first[rank:]]
-    if len(_certain(rows, left)) < len(left):
-        return nothing, nothing
-    return places[chosen], np.sort(columns[first[:rank]])
-
-
-def _certain(rows: Rows, columns: Ints) -> Ints:
-    """Columns whose entries are known without rounding."""
-    doubt = rows.rad[:, columns]
-    doubtful = np.diff(sparse.csc_matrix(doubt).indptr) > 0 if is_sparse(doubt) else doubt.any(axis=0)
-    return columns[~doubtful]
-
-
-def _regular(block: sparse.csr_matrix) -> bool:
-    """Whether a sparse square block is all that it needs to be a basis."""
-    scale = [1.0 / np.where(most > 0, most, 1.0) for most in (_norms_of(abs(block)), _norms_of(abs(block.T)))]
-    try:
-        factors = splu(sparse.csc_matrix(sparse.diags_array(scale[0]) @ block @ sparse.diags_array(scale[1])))
-    except RuntimeError:
-        return False
-    pivots = np.abs(factors.U.diagonal())
-    return bool(pivots.min() > ROUNDING * pivots.max())
 
 
 def _filled(size: Matrix, room: Array, equal: Mask) -> Array:
@@ -520,115 +445,3 @@ def _filled(size: Matrix, room: Array, equal: Mask) -> Array:
     filled = room.copy()
     filled[equal] = np.where(np.isfinite(fair), fair, float(room.max(initial=0.0)) or 1.0)
     return filled
-
-
-def _whitened(block: Array) -> Array:
-    """The block in coordinates of its columns in which it is orthonormal, where that can be done.
-
-    Monomials of a high degree look alike, and no threshold on pivots would tell them apart.
-    """
-    scale = np.abs(block).max(axis=0)
-    block = block / np.where(scale > 0, scale, 1.0)
-    if len(block) < block.shape[1] or not np.isfinite(block).all():
-        return block
-    factor = linalg.qr(block, mode="r", check_finite=False)[0][: block.shape[1]]
-    diagonal = np.abs(np.diag(factor))
-    if diagonal.min(initial=np.inf) <= ROUNDING * diagonal.max(initial=0.0):
-        return block
-    return triangular(factor, block.T, transposed=True).T
-
-
-def _pushes(program: Program, centre: Array, columns: Ints) -> tuple[Ints, Array, Array]:
-    """Columns with an end, the sign that their reduced costs need, and how far the end is: what each unit of it costs.
-
-    Each has at least one finite end.
-    """
-    left, right = centre[columns] - program.lower[columns], program.upper[columns] - centre[columns]
-    return columns, np.where(left <= right, 1.0, -1.0), np.minimum(left, right)
-
-
-def _vanishing(rows: Rows, c: Array, weights: Array) -> Mask:
-    """Columns in which nothing but rounding is left over."""
-    terms = np.abs(c) + rows.size.T @ np.abs(weights)
-    vanishing: Mask = np.abs(c + rows.mid.T @ weights) <= WEIGHING.slope * terms
-    return vanishing
-
-
-def _direction(
-    rows: Rows,
-    weights: Array,
-    basis: Ints,
-    balance: Ints,
-    pushes: tuple[Ints, Array, Array],
-    held: Ints,
-    centre: Array,
-) -> Array | None:
-    """A change of the multipliers that gives weight to all of the basis and costs least; None if there is none.
-
-    The combination of rows stays what it is in the columns to be balanced, moves to the right side in those that need a
-    sign, and moves little in those that are `held` at what rounding left there: their bounds pay for every move.
-    Weights that are there already may fall, because steps along it are tiny.
-    """
-    size, gap = _norms(rows), _gaps(rows, centre)
-    lower, upper = _moves(rows, weights, np.abs(weights) * size, basis)
-    columns = np.concatenate([balance, pushes[0], held])
-    if not len(columns) or not len(rows):
-        return None
-    part = rows.mid[:, columns]
-    matrix = sparse.csr_matrix(part.multiply(1.0 / size[:, None]).T) if is_sparse(part) else part.T / size
-    scale = _norms_of(abs(matrix))
-    fixed = len(balance) + len(pushes[0])
-    if not (scale[:fixed] > 0).all():
-        return None
-    scale = np.where(scale > 0, scale, 1.0)
-    paid = np.concatenate([np.zeros(len(balance)), pushes[1] * pushes[2]]) @ matrix[:fixed]
-    side_scale = 1.0 / scale[:, None]
-    matrix = sparse.csr_matrix(matrix.multiply(side_scale)) if is_sparse(matrix) else matrix * side_scale
-    doubt = (np.abs(weights) @ abs(rows.mid[:, pushes[0]])) / scale[len(balance) : fixed]  # what rounding does to each
-    # Beside the one that rounding moves most.
-    doubt = np.maximum(doubt / max(float(doubt.max(initial=0.0)), 1e-300), 1e-3)
-    side = np.concatenate([np.zeros(len(balance)), pushes[1] * doubt, np.zeros(len(held))])
-    cost = np.where(np.isfinite(gap), gap + paid, 0.0)
-    usable = np.isfinite(gap) & ~rows.conic  # moves within cones are left to `_levelled`
-    way = _ways(rows, held, centre)
-    cost = np.concatenate([cost, np.where(np.isfinite(way), way, 0.0) * np.tile(scale[fixed:], 2)])
-    found = linear_program(
-        cost / max(float(np.abs(cost).max(initial=0.0)), 1e-300),
-        np.concatenate([np.where(usable, lower, 0.0), np.zeros(len(way))]),
-        np.concatenate([np.where(usable, upper, 0.0), np.where(np.isfinite(way), np.inf, 0.0)]),
-        _with_ways(matrix, fixed),
-        np.where(side < 0, -np.inf, side),
-        np.where(side > 0, np.inf, side),
-    )
-    return None if found is None else found[: len(rows)] / size
-
-
-def _moves(rows: Rows, weights: Array, share: Array, basis: Ints) -> tuple[Array, Array]:
-    """Between which changes a direction may choose for each row: those of the basis grow, others keep their sides."""
-    light = share <= WEIGHING.likely * share.max(initial=0.0)
-    above, below = np.isfinite(rows.above.hi), np.isfinite(rows.below.lo)
-    needed = np.zeros(len(rows), dtype=bool)
-    needed[basis] = True
-    needed &= light & ~rows.equal & ~rows.conic
-    far = 1e7  # how far others may move while those of the basis grow by one
-    upper = np.where(above, far, np.where(needed, -1.0, 0.0))
-    lower = np.where(above & needed, 1.0, np.where(below & ~(above & light), -far, 0.0))
-    spare = np.minimum(share / (1e-10 * max(float(share.sum()), 1e-300)), far)  # how far they may fall
-    lower = np.where(~light & ~rows.equal, np.where(weights > 0, -spare, -far), lower)
-    upper = np.where(~light & ~rows.equal, np.where(weights < 0, spare, far), upper)
-    return lower, upper
-
-
-def _ways(rows: Rows, held: Ints, centre: Array) -> Array:
-    """What it costs to leave over a unit more, and a unit less, in columns that are held: the ways to their bounds."""
-    low, high, _ = rows.implied
-    return np.concatenate([np.maximum(centre - low, 0.0)[held], np.maximum(high - centre, 0.0)[held]])
-
-
-def _with_ways(matrix: Matrix, fixed: int) -> Matrix:
-    """The columns that a direction looks at, with variables for how far those behind the `fixed` ones move."""
-    count = matrix.shape[0] - fixed
-    if not count:
-        return matrix
-    own = sparse.vstack([sparse.csr_array((fixed, count)), sparse.eye_array(count)])
-    return sparse.csr_matrix(sparse.hstack([sparse.csr_array(matrix), -own, own], format="csr"))

@@ -224,7 +224,8 @@ def base_of(c: Array, rows: Rows, dual: Dual, weight: Interval, centre: Array) -
     """c z - sum w (side - row z) around z, rounded down, and the size of all its terms; -inf if it has no bounds."""
     slack, value = rows.slack(centre, weight), product(c[None, :], centre)
     # Of the objective, that rounding may take.
-    if slack.hi - slack.lo > 1e-10 * abs(value.lo[0]) and rows.mid.size <= EFFORT.exact:
+    few = rows.mid.nnz <= EFFORT.exact if is_sparse(rows.mid) else rows.mid.size <= EFFORT.entries
+    if few and slack.hi - slack.lo > 1e-10 * abs(value.lo[0]):
         slack = rows.slack(centre, weight, exactly=True)
     base = float(down(value.lo[0] - slack.hi, 2.0))
     sizes = rows.size @ np.abs(centre) + _sides(rows, dual)

@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.linalg import blas
 
 from ..deadline import EFFORT, PACE, afford, afford_factors
-from ..domains.proven import SMALL_PRODUCT, SPLIT, two_product
+from ..domains.proven import LOST_ERROR, SMALL_PRODUCT, SPLIT, two_product
 from ..expressions.interval import EPS, NORMAL, TINY, Interval, down, up
 from ..masters.base import Matrix, is_sparse
 
@@ -30,6 +30,13 @@ UNDERFLOW = 1e-290
 def entries_a_row(matrix: Matrix) -> Any:
     """How many products a row of the matrix takes part in."""
     return np.diff(matrix.tocsr().indptr) if is_sparse(matrix) else matrix.shape[1]
+
+
+def most_in_rows(sizes: Matrix) -> Array:
+    """The largest entry of each row of a matrix, dense or sparse."""
+    largest = sizes.max(axis=1)
+    found: Array = largest.toarray().ravel() if is_sparse(largest) else largest
+    return found
 
 
 def product(matrix: Matrix, x: Array, radius: Array | None = None) -> Interval:
@@ -78,6 +85,28 @@ def exact_sums(c: Array, matrix: Matrix, x: Array) -> Interval:
         value = np.full(len(c), np.nan)
     doubt = 64 * len(x) * TINY  # of products so small that their errors have no bits
     return Interval(down(value - doubt), up(value + doubt))
+
+
+def doubled_product(matrix: Matrix, x: Array) -> Interval:
+    """`matrix` x as in twice the precision: products without error, and all errors added up (Ogita, Rump, Oishi 2005).
+
+    With k products a row, it is off by half a unit in its last place and (k EPS)^2 times the sizes of the terms.
+    """
+    if is_sparse(matrix):
+        return exact_sums(np.zeros(matrix.shape[0]), matrix, x)
+    k = matrix.shape[1]
+    total, lost, sizes = np.zeros((3, matrix.shape[0]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for column, factor in zip(np.ascontiguousarray(matrix.T), x, strict=True):
+            high, low = two_product(column, np.broadcast_to(factor, column.shape))
+            added = total + high
+            part = added - total
+            lost += (total - (added - part)) + (high - part) + low
+            total = added
+            sizes += np.abs(high)
+        value = total + lost
+        doubt = EPS * np.abs(value) + (k + 4.0) ** 2 * EPS**2 * sizes * (1 + (k + 4) * EPS) + 2 * (k + 1) * LOST_ERROR
+    return Interval(down(value - doubt, 2.0), up(value + doubt, 2.0))
 
 
 def exact_differences(a: Array, v: Array, *sides: float) -> list[float] | None:
@@ -157,7 +186,7 @@ def solve(mid: Matrix, rad: Matrix | None, rhs: Interval) -> Interval | None:
     residual = np.maximum(np.abs(up(hi - near.lo)), np.abs(down(lo - near.hi)))
     if doubt is not None:
         residual = up(residual + (doubt @ np.abs(z)) * (1 + (k + 4) * EPS))
-    size = np.abs(inverse)
+    size = abs(inverse)
     defect = _defect(inverse, size, scaled, doubt)
     start = up((size @ residual) * (1 + (k + 4) * EPS)) + 2 * k * TINY
     error = start * 1.1 + UNDERFLOW
@@ -194,28 +223,68 @@ def _underflown(
     return lost if doubt is None else sparse.csc_matrix(doubt + lost)
 
 
-def _inverse(matrix: Matrix) -> Array | None:
-    """An approximate inverse, dense. Raises `OutOfTime` where it would not be ready in time."""
-    k = matrix.shape[0]
+def _inverse(matrix: Matrix) -> Any:
+    """An approximate inverse; sparse where the matrix falls into blocks. Raises `OutOfTime` if it would be late."""
     try:
         if is_sparse(matrix):
-            from scipy.sparse.linalg import splu
-
-            afford_factors(matrix)
-            factors = splu(matrix)
-            afford(2.0 * k * factors.nnz / PACE.sparse, "verified linear algebra")
-            found = factors.solve(np.eye(k))
+            found = _block_inverse(sparse.csc_matrix(matrix))
         else:
-            afford(6.0 * k**3 / PACE.dense, "verified linear algebra")  # and its products with the matrix
+            afford(6.0 * matrix.shape[0] ** 3 / PACE.dense, "verified linear algebra")  # and its products with it
             found = np.linalg.inv(matrix)
     except (RuntimeError, np.linalg.LinAlgError):
         return None
-    return found if np.isfinite(found).all() else None
+    return found if np.isfinite(found.data if is_sparse(found) else found).all() else None
 
 
-def _defect(inverse: Array, size: Array, mid: Matrix, rad: Matrix | None) -> Array:
-    """At least |I - R M| for every M."""
-    k = len(inverse)
+def _block_inverse(matrix: sparse.csc_matrix) -> Any:
+    """The inverses of all blocks that share neither rows nor columns, those of one size together; dense of one."""
+    from scipy.sparse.csgraph import connected_components
+    from scipy.sparse.linalg import splu
+
+    k, table = matrix.shape[0], matrix.tocoo()
+    graph = sparse.csr_matrix((np.ones(table.nnz), (table.row, k + table.col)), (2 * k, 2 * k))
+    count, label = connected_components(graph, directed=False)
+    if count == 1:
+        afford_factors(matrix)
+        factors = splu(matrix)
+        afford(2.0 * k * factors.nnz / PACE.sparse, "verified linear algebra")
+        return factors.solve(np.eye(k))
+    rows, columns = (np.argsort(part, kind="stable") for part in (label[:k], label[k:]))
+    sizes = np.bincount(label[:k], minlength=count)
+    if (sizes != np.bincount(label[k:], minlength=count)).any():
+        raise np.linalg.LinAlgError
+    first = np.cumsum(sizes) - sizes
+    place = np.empty((2, k), dtype=np.intp)  # within their blocks
+    place[0, rows] = place[1, columns] = np.arange(k) - np.repeat(first, sizes)
+    parts = []
+    for size in np.unique(sizes):
+        mine = np.flatnonzero(sizes == size)
+        afford(6.0 * len(mine) * size**3 / PACE.dense, "verified linear algebra")
+        number = np.full(count, -1)
+        number[mine] = np.arange(len(mine))
+        entries = number[label[table.row]] >= 0
+        i, j = table.row[entries], table.col[entries]
+        blocks = np.zeros((len(mine), size, size))
+        blocks[number[label[i]], place[0, i], place[1, j]] = table.data[entries]
+        at = first[mine][:, None] + np.arange(size)
+        shape = (len(mine), size, size)
+        ends = np.broadcast_to(columns[at][:, :, None], shape), np.broadcast_to(rows[at][:, None], shape)
+        parts.append((np.linalg.inv(blocks).ravel(), *(end.ravel() for end in ends)))
+    data, i, j = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return sparse.csr_matrix((data, (i, j)), (k, k))
+
+
+def _defect(inverse: Matrix, size: Matrix, mid: Matrix, rad: Matrix | None) -> Matrix:
+    """At least |I - R M| for every M; sparse where R is, since what no product reaches is exactly zero."""
+    k = mid.shape[0]
+    rounded, terms, lost = (k + 4) * EPS, 1 + (k + 4) * EPS, 2 * k * TINY
+    if is_sparse(inverse):
+        around, apart = size @ abs(mid), abs(sparse.eye_array(k) - inverse @ mid)
+        reached = (size != 0).astype(float) @ (abs(mid) if rad is None else abs(mid) + rad).astype(bool).astype(float)
+        found = apart + (rounded * around if rad is None else rounded * around + size @ rad) * terms
+        found = sparse.csr_matrix(found)
+        found.data = up(found.data, 4.0)
+        return sparse.csr_matrix(found + lost * (reached + sparse.eye_array(k)))
     if is_sparse(mid):
         turned = sparse.csr_matrix(mid.T)
         inner, around = (turned @ inverse.T).T, (abs(turned) @ size.T).T
@@ -223,5 +292,5 @@ def _defect(inverse: Array, size: Array, mid: Matrix, rad: Matrix | None) -> Arr
     else:
         inner, around = inverse @ mid, size @ np.abs(mid)
         room = 0.0 if rad is None else size @ rad
-    found: Array = up(np.abs(np.eye(k) - inner) + ((k + 4) * EPS * around + room) * (1 + (k + 4) * EPS), 4.0)
-    return found + 2 * k * TINY
+    dense: Array = up(np.abs(np.eye(k) - inner) + (rounded * around + room) * terms, 4.0)
+    return dense + lost

@@ -20,10 +20,10 @@ from ..cones import ConeRows
 from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..masters.base import Matrix
 from ..model.families import RowFamily
-from ..model.program import STORAGE, Program
+from ..model.program import Program, held_dense
 from .certificate import Array, Ints, Support, nowhere
 from .implied_bounds import UpperSides
-from .linear_algebra import exact_sums, product, vanishing
+from .linear_algebra import doubled_product, most_in_rows, product, vanishing
 
 Mask = NDArray[np.bool_]
 
@@ -143,6 +143,12 @@ class Rows:
         return abs(self.mid)
 
     @cached_property
+    def norms(self) -> Array:
+        """The largest entry of each row; 1 for one without entries."""
+        sizes = most_in_rows(self.size)
+        return np.where(sizes > 0, sizes, 1.0)
+
+    @cached_property
     def _turned(self) -> tuple[Matrix, Matrix, Matrix]:
         """All three by columns, as products with multipliers need them."""
         parts = (self.mid, self.size, self.rad)
@@ -199,9 +205,9 @@ class Rows:
     def slack(self, x: Array, weight: Interval, exactly: bool = False) -> Interval:
         """sum of weight (side - row x), with the side that each multiplier pushes against.
 
-        With `exactly`, nothing of the products is rounded, which takes longer.
+        With `exactly`, products are rounded as in twice the precision, which takes longer.
         """
-        ax = exact_sums(np.zeros(len(self)), self.mid, x) if exactly else product(self.mid, x)
+        ax = doubled_product(self.mid, x) if exactly else product(self.mid, x)
         room = up((self.rad @ np.abs(x)) * (1 + (len(x) + 4) * EPS), 2.0)
         lo, hi = ax.lo - room, ax.hi + room
         upper, lower = weight.lo >= 0, weight.hi <= 0
@@ -265,7 +271,7 @@ def point_rows(program: Program, support: tuple[Support, ...]) -> tuple[Any, Any
         place = np.broadcast_to(np.array(mine)[:, None], columns.shape)
         entries.append((centre.ravel(), radius.ravel(), place.ravel(), columns.ravel()))
         low[mine], high[mine] = b.lo, b.hi
-    dense = program.n <= STORAGE.most_dense
+    dense = held_dense(shape, sum(part[0].size for part in entries))
     if not entries:
         empty = np.zeros(shape) if dense else sparse.csr_matrix(shape)
         return empty, empty.copy(), Interval(low, high)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ..domains import Cell
 from ..domains.proven import LOST
 from ..expressions.interval import NORMAL, TINY, Interval
+from ..expressions.quadratics import Quadratic
 from ..expressions.ring import Polynomial
-from ..expressions.tape import Quadratic
 from ..model.families import RowFamily
 from ..model.linear_form import LinearForm
 from ..model.peaks import inherit

@@ -20,10 +20,11 @@ from ..proof.prove import infeasible
 from ..proof.ray import Ray, prove_ray
 from ..solution.messages import PROBABLY_INFEASIBLE, PROBABLY_UNBOUNDED
 from .clock import Clock
-from .conic_master import ACCURACY, LEAST, ConicAnswer, ConicCuts, ConicMaster
+from .conic_master import ACCURACY, ConicAnswer, ConicCuts, ConicMaster
 from .conic_rays import find_ray
 from .linear import BITS
 from .options import Options
+from .rays import ROUNDED
 from .relaxation import Relaxation
 from .state import End, Proposal, State
 
@@ -128,7 +129,7 @@ class ConicRelaxation(Relaxation):
         if state.slater:
             wanted = self.tuning.margin_share * budget / max(float(found.cuts.sum()), 1e-300)
             tuning, scale = self.tuning, self.held.scale
-            wanted = float(np.clip(wanted, LEAST * scale, tuning.largest_margin * scale))
+            wanted = float(np.clip(wanted, ROUNDED * scale, tuning.largest_margin * scale))
             wanted = wanted if first else min(wanted, state.margin)
             again = not tuning.calm[0] < state.margin / wanted < tuning.calm[1]
             state.margin = wanted if again else state.margin

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..cones import grouped
-from ..expressions.interval import EPS
 from ..masters import MasterError
 from ..masters.base import Backend
 from ..masters.checked import open_program
@@ -29,11 +28,11 @@ from ..model.families import RowFamily
 from ..model.program import Program
 from ..proof.certificate import Array, Support
 from .conic_form import ConicForm
+from .rays import ROUNDED
 from .rows import Known, cut_rows, first_cuts
 from .tuning import Tuning
 
-ACCURACY = np.sqrt(EPS)  # of interior-point methods: multipliers and slacks vanish together
-LEAST = EPS / np.sqrt(ACCURACY)  # insets and margins below this are rounding
+ACCURACY = np.sqrt(np.finfo(np.float64).epsneg)  # of interior-point methods: multipliers and slacks vanish together
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +187,7 @@ class ConicMaster:
         """
         scaled = self._scaled(self.form.b, self.cuts.rows, self.cuts.rhs)
         wanted = 1e-2 * -deepest.depth / max(deepest.slack, 1.0)
-        push = float(np.clip(wanted, LEAST, self.most / self.tuning.share))
+        push = float(np.clip(wanted, ROUNDED, self.most / self.tuning.share))
         kept, pushed, cuts = np.ones(len(self.form.b)), self.centre != 0, np.ones(len(self.cuts), dtype=bool)
         idle = ACCURACY / self.tuning.share  # what a solver leaves, in good units, where it means zero
         for _ in range(self.tuning.patience):
@@ -339,8 +338,8 @@ class ConicMaster:
 
     def afford(self, found: ConicAnswer, budget: float) -> None:
         """Insets and outsets that cost about as much as the budget each."""
-        self.inset = float(np.clip(budget / max(found.price, 1e-300), LEAST, self.most))
-        self.outset = float(np.clip(budget / max(found.slack, 1e-300), LEAST, self.most))
+        self.inset = float(np.clip(budget / max(found.price, 1e-300), ROUNDED, self.most))
+        self.outset = float(np.clip(budget / max(found.slack, 1e-300), ROUNDED, self.most))
 
     def margin_within(self, depth: float) -> float:
         """The margin of cuts, in their own units, that is so deep in those of the rows."""

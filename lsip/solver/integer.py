@@ -386,9 +386,9 @@ class IntegerRun:
 
     def _open_above(self, iterate: Iterate) -> Iterate:
         """An iteration without integrality: what it attains is no bound."""
-        unknown = {"lower": -np.inf} if self.given.maximise else {"upper": np.inf}
-        self.history.append(replace(iterate, **unknown))
-        return self.history[-1]
+        open_above = replace(iterate, lower=-np.inf) if self.given.maximise else replace(iterate, upper=np.inf)
+        self.history.append(open_above)
+        return open_above
 
     # ---- bounds and ends ------------------------------------------------------------------------------------------
 

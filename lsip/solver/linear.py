@@ -48,7 +48,7 @@ class LinearRelaxation(Relaxation):
         self.stretches = self.smaller = self.zooms = 0
         self.result: MasterResult | None = None
         self.flat = OptimalFaceCentre(self.held)
-        self.strategies = strategies(self.held, self.oracles, options, self.flat)
+        self.strategies = strategies(self.held, options, self.flat)
         self.sampling, self.recession = self._sample, self._direction
         size = f"{counted(self.program.n, 'variable')}, {counted(self.program.A.shape[0], 'finite row')}"
         self.outline = size, f", master {master_name(self.options.master)}"

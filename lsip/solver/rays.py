@@ -28,9 +28,7 @@ from .rows import cuts_at
 from .tuning import Tuning
 
 TOUCHED = np.sqrt(EPS)  # rows that are larger along a direction, relative to their terms, are broken or have room
-
-
-ROUNDED = EPS / np.sqrt(TOUCHED)  # components below this, relative to the largest, only rounding put there
+ROUNDED = np.finfo(np.float64).epsneg / np.sqrt(TOUCHED)  # components below this, relative to the largest, are rounding
 
 
 def margins(tuning: Tuning) -> tuple[float, float, float]:

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 
-from ..deadline import check
+from ..deadline import EFFORT, check
 from ..model.families import FamilyViolation, RowFamily
-from ..model.program import STORAGE, Program
+from ..model.program import Program
 from ..oracles.base import Ints
 from ..proof.certificate import Array, Support
 from .options import Options
@@ -139,7 +139,7 @@ class Band:
 def level_of(program: Program) -> int | None:
     """The one variable that is paid for, where all others are free and rows come in pairs over intervals; or None."""
     paid = np.flatnonzero(program.c)
-    if len(paid) != 1 or program.finite_rows or not program.families or not 1 < program.n <= STORAGE.most_dense:
+    if len(paid) != 1 or program.finite_rows or not program.families or not 1 < program.n**2 <= EFFORT.entries:
         return None
     level = int(paid[0])
     free = np.isinf(program.lower) & np.isinf(program.upper)

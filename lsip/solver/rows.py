@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ..masters.base import Matrix
 from ..model.families import RowFamily
-from ..model.program import STORAGE, Program
+from ..model.program import Program, held_dense
 from ..oracles import Separation
 from ..oracles.base import Ints
 from ..proof.certificate import Array, Support
@@ -68,7 +68,7 @@ def scattered(entries: Entries, shape: tuple[int, int]) -> Matrix:
 
     Those at one place are added up.
     """
-    if shape[1] <= STORAGE.most_dense:
+    if held_dense(shape, sum(np.broadcast(*entry).size for entry in entries)):
         out = np.zeros(shape)
         for data, i, j in entries:
             np.add.at(out, (i, j), data)

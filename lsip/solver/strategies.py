@@ -7,43 +7,22 @@ and what was found at the current point. It may add cuts or propose a point, by 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from ..oracles import Oracle, Separation, is_instant
-from ..proof.certificate import Array
-from .certification import add_cuts, ask_oracles, attempt
+from ..oracles import Separation
+from .certification import attempt
 from .linear_master import LinearMaster
 from .newton import Newton
 from .options import Options
 from .relaxation import Search, Strategy
-from .state import End, Proposal
+from .state import End
 
 
-def strategies(
-    held: LinearMaster, oracles: Sequence[Oracle], options: Options, flat: OptimalFaceCentre
-) -> tuple[Strategy, ...]:
-    """Those that suit a program."""
-    found: list[Strategy] = [AveragedIterate()] if all(is_instant(oracle) for oracle in oracles) else []
-    found.append(flat)
-    if options.polish:
-        found.append(Newton(held, options.tuning))
-    return tuple(found)
-
-
-class AveragedIterate:
-    """Adds cuts at an average of the iterates as well: it lies further inside, where cuts are deeper."""
-
-    def __init__(self) -> None:
-        self.trail: Array | None = None
-
-    def __call__(self, search: Search, separations: list[Separation]) -> End | None:
-        x = search.state.x
-        self.trail = 0.5 * (x + (x if self.trail is None else self.trail))
-        add_cuts(search, ask_oracles(search, Proposal(self.trail)))
-        return None
+def strategies(held: LinearMaster, options: Options, flat: OptimalFaceCentre) -> tuple[Strategy, ...]:
+    """Those that suit a solve."""
+    return (flat, Newton(held, options.tuning)) if options.polish else (flat,)
 
 
 class OptimalFaceCentre:

@@ -30,6 +30,21 @@ def cvxpy_door(rng: Rng) -> Any:
     return Problem(cp.Minimize(cost), [forall(t, above), x >= -3, x <= 10])
 
 
+@drawn(12, _solved)
+def nothing_to_pay(rng: Rng) -> Any:
+    """A norm or a sum of squares whose least value is zero, or next to it, where all constraints hold."""
+    import cvxpy as cp
+
+    from lsip.interop.cvxpy import Index, Problem, forall
+
+    n = int(rng.integers(2, 4))
+    x, shift, root = cp.Variable(n, name="x"), rng.normal(size=n), rng.normal(size=(n, n)) + 2 * np.eye(n)
+    t, rate, phase = Index("t", lsip.Interval(0, 1)), rng.uniform(1, 6, n), rng.uniform(0, 6, n)
+    cost = cp.norm(root @ (x - shift)) if rng.random() < 0.3 else cp.sum_squares(root @ (x - shift))
+    below = np.sin(rate * t + phase) @ x <= rng.uniform(0.4, 1) + 0.3 * np.cos(5 * t)
+    return Problem(cp.Minimize(cost), [forall(t, below), cp.norm(x) <= 10])
+
+
 def _by_pyomo(model: Any) -> Any:
     import pyomo.environ as pyo
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from ...solver.driver import drive
 from ...solver.loop import CutLoop
 from ...solver.method import Exchange, solve
 from ...solver.options import Options
-from ...solver.tuning import Tuning
 from ...validation import MOST_AXES, members, shown, title, words
 from .affine import LeafLayout, dense
 from .approximations import approximations
@@ -53,13 +52,11 @@ LINEAR = (*Exchange.__dataclass_fields__, "method")  # options of models whose f
 class ConvexOptions(Options):
     """How a convex model is solved; those of the fields that are `OPTIONS` are options of `Problem.solve`.
 
-    Interior-point solvers keep constraints to about 1e-10, and margins must be larger than that. They leave more to
-    rounding than LP solvers do: patience and boxes end sooner, and proofs may cost more.
+    Interior-point solvers keep constraints to about 1e-10, and margins must be larger than that.
     """
 
     tol: float = 1e-6
     max_iterations: int = 200
-    tuning: Tuning = field(default=Tuning(patience=6, tries=2, share=0.5), repr=False)
 
 
 class Problem:
