@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import gymnasium as gym
@@ -18,6 +15,7 @@ import torch
 from gymnasium.vector import VectorEnv
 
 import lsip
+from lsip.workers import WorkerLostError, import_ray, join, leave
 
 from . import validation
 from .player import Player
@@ -27,9 +25,6 @@ if TYPE_CHECKING:
     from ray import ObjectRef
 
 log = logging.getLogger(__name__)
-LOOPBACK = "127.0.0.1"
-NO_CLUSTER = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # "0" says, on any system, that there are no other machines
-_users: set[RayPool] = set()  # pools on a Ray that this module has started; the last one shuts it down
 
 
 @dataclass(frozen=True)
@@ -111,14 +106,11 @@ class RayPool:
     """Ray actors at work. Those that die are replaced, and their rounds are played again."""
 
     def __init__(self, settings: RayRollouts, make: Callable[[], AnyEnv], shape: tuple[Any, ...], rounds: int) -> None:
-        self._ray = _import_ray()
+        self._ray = import_ray()
         self._make, self._shape = make, shape
         self._patience, self._tries = settings.patience, settings.tries
-        if not self._ray.is_initialized():
-            _start(self._ray, settings)
-            _users.add(self)
-        elif _users:
-            _users.add(self)
+        processors = None if settings.actors is None else ceil(settings.actors * settings.cpus)
+        join(self._ray, self, settings.address, processors)
         self._class = self._ray.remote(num_cpus=settings.cpus, max_restarts=0)(Worker)
         room = self._ray.cluster_resources().get("CPU", 1.0) // settings.cpus
         self.actors = settings.actors or max(min(int(room), rounds), 1)
@@ -178,10 +170,7 @@ class RayPool:
             for actor in [*self._idle, *self._starting.values()]:
                 self._ray.kill(actor)
         self._idle, self._starting = [], {}
-        if self in _users:
-            _users.discard(self)
-            if not _users:
-                self._ray.shutdown()
+        leave(self._ray, self)
 
     def _add(self) -> None:
         self._prepare(self._class.remote())
@@ -245,10 +234,6 @@ class RayPool:
         log.warning("A worker was lost and is replaced; its episodes are played again. (%s)", lost)
 
 
-class WorkerLostError(lsip.LSIPError, RuntimeError):
-    """A Ray worker that is gone: killed, crashed, or on a machine that is no longer there."""
-
-
 class Worker:
     """What runs in an actor: an environment, and whoever is sent to play in it."""
 
@@ -279,56 +264,3 @@ def _maker(env: AnyEnv) -> Callable[[], AnyEnv]:
         "Workers cannot make this environment by themselves: that is for those of `gymnasium.make` or `make_vec`, not "
         "wrapped since. Give a function that makes it: workers=rl.RayRollouts(make=…)."
     )
-
-
-def _import_ray() -> ModuleType:
-    try:
-        import ray
-        import ray.exceptions
-    except ModuleNotFoundError as error:
-        if error.name != "ray":
-            raise
-        raise lsip.MissingExtraError("workers=\"ray\" needs Ray: pip install 'lsip[ray]'.") from error
-    return ray
-
-
-@contextmanager
-def _loopback() -> Iterator[None]:
-    """While Ray is started: let it listen to this machine alone.
-
-    Ray executes whatever code it is sent, and asks nobody who they are. By default its servers (GCS, raylet, object
-    manager, every worker, the driver) listen on all interfaces. They listen on 127.0.0.1 alone if that is the address
-    of the node; but Ray replaces 127.0.0.1 by an address that others can reach, unless it was told that there are no
-    other machines. It reads that from the environment when it is imported, which may have been long ago.
-    """
-    from ray._private import ray_constants
-
-    before, known = os.environ.get(NO_CLUSTER), getattr(ray_constants, "ENABLE_RAY_CLUSTER", True)
-    os.environ[NO_CLUSTER], ray_constants.ENABLE_RAY_CLUSTER = "0", False
-    try:
-        yield
-    finally:
-        ray_constants.ENABLE_RAY_CLUSTER = known
-        if before is None:
-            del os.environ[NO_CLUSTER]
-        else:
-            os.environ[NO_CLUSTER] = before
-
-
-def _start(ray: ModuleType, settings: RayRollouts) -> None:
-    """Join a cluster, or start Ray here, with room for all actors."""
-    address = settings.address or os.environ.get("RAY_ADDRESS")  # the latter is how Ray tells its jobs where they are
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "address": address}
-    if address is None:
-        options |= {"address": "local", "include_dashboard": False, "_node_ip_address": LOOPBACK}
-        if settings.actors is not None:
-            options["num_cpus"] = ceil(settings.actors * settings.cpus)
-    try:
-        with nullcontext() if address else _loopback():
-            ray.init(**options)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        what = f"The Ray at {address!r} cannot be joined" if address else "Ray cannot be started"
-        raise lsip.ModelError(f"{what}: {error}") from error
-    reached = {node["NodeManagerAddress"] for node in ray.nodes()}
-    if address is None and reached != {LOOPBACK}:
-        log.warning("Ray listens on %s, not on this machine alone: keep others from its ports.", ", ".join(reached))

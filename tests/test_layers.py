@@ -28,6 +28,7 @@ OWNERS = {  # optional packages: the only files of lsip that may import them, in
     "gurobipy": {"lsip/masters/gurobi.py"},
     "typing_extensions": {"lsip/expressions/affine.py"},  # for the type checker, which has it
     "pandas": {"lsip/solution/frames.py", "lsip/solution/solution.py"},
+    "ray": {"lsip/workers/cluster.py"},
     "cvxpy": {"lsip/model/discretisation.py", "lsip/masters/cvxpy.py", "lsip/interop/cvxpy/package.py"},
     "pyomo": {
         "lsip/masters/pyomo.py",
@@ -68,20 +69,21 @@ ONLY = {  # every room of lsip, the innermost first: all that it may import from
     "lsip.kernel": set(),
     "lsip.about": {"lsip.kernel", "lsip.legible", "lsip.version"},
     "lsip.installed": set(),
+    "lsip.workers": {"lsip.deadline", "lsip.errors", "lsip.validation"},
     "lsip.domains": BASE,
     "lsip.bases": LANGUAGE,
     "lsip.expressions": {*BASE, "lsip.kernel", "lsip.domains"},
     "lsip.cones": {"lsip.errors", "lsip.expressions"},
     "lsip.masters": {"lsip.deadline", "lsip.errors", "lsip.validation"},
     "lsip.oracles": LANGUAGE,
-    "lsip.model": {*LANGUAGE, "lsip.cones", "lsip.files", "lsip.masters", "lsip.oracles"},
+    "lsip.model": {*LANGUAGE, "lsip.cones", "lsip.files", "lsip.masters", "lsip.oracles", "lsip.workers"},
     "lsip.proof": ENGINE,
     "lsip.reductions": {*ENGINE, "lsip.proof"},
     "lsip.integrals": LANGUAGE,
     "lsip.ambiguity": {*LANGUAGE, "lsip.integrals", "lsip.model"},
     "lsip.solution": {*ENGINE, "lsip.files", "lsip.proof", "lsip.reductions"},
     "lsip.progress": {"lsip.legible", "lsip.solution"},
-    "lsip.solver": {*ANSWERS, "lsip.progress"},
+    "lsip.solver": {*ANSWERS, "lsip.progress", "lsip.workers"},
     "lsip.plotting": ANSWERS,
     "lsip.report": {*ANSWERS, "lsip.version"},
     "lsip.catalogue": {*LANGUAGE, "lsip.model"},
@@ -452,7 +454,7 @@ def test_dir_shows_what_users_use() -> None:
 
 SEAMS = {  # what implements a seam: the method by which such a class is known, and where its name may be tested
     "lsip/oracles/": "maximise",
-    "lsip/model/families.py": "chosen",
+    "lsip/model/": "chosen",
 }
 
 
@@ -503,8 +505,8 @@ def told_apart(files: dict[str, str], known: dict[str, str]) -> list[str]:
 
 def test_nobody_asks_for_a_concrete_oracle_or_family() -> None:
     files, known = sources(), known_implementations()
-    assert {"BranchAndBound", "SupportFunction", "Grid", "Multistart", "DeclaredFamily", "BlackBoxFamily"} <= set(known)
-    assert not {"Oracle", "RowFamily"} & set(known)
+    assert {"BranchAndBound", "SupportFunction", "Grid", "Multistart", "DeclaredRows", "BlackBoxRows"} <= set(known)
+    assert not {"Oracle", "RowFunctions"} & set(known)
     assert told_apart(files, known) == []
 
 
@@ -513,7 +515,7 @@ def test_nobody_asks_for_a_concrete_oracle_or_family() -> None:
     [
         "isinstance(oracle, BranchAndBound)",
         "isinstance(oracle, (int, lsip.oracles.BranchAndBound))",
-        "isinstance(family, DeclaredFamily | BlackBoxFamily)",
+        "isinstance(rows, DeclaredRows | BlackBoxRows)",
         "type(oracle) is BranchAndBound",
         "type(oracle) in (Grid, Multistart)",
         "match oracle:\n    case BranchAndBound():\n        pass",
@@ -522,7 +524,7 @@ def test_nobody_asks_for_a_concrete_oracle_or_family() -> None:
 def test_a_planted_test_on_a_class_is_caught(source: str) -> None:
     known = known_implementations()
     assert told_apart({"lsip/solver/driver.py": source}, known)
-    home = "lsip/model/families.py" if "Family" in source else "lsip/oracles/choice.py"
+    home = "lsip/model/families.py" if "Rows" in source else "lsip/oracles/choice.py"
     assert told_apart({home: source, "rl/a.py": "isinstance(oracle, Oracle)"}, known) == []
 
 

@@ -11,7 +11,8 @@ import pytest
 import lsip
 from lsip.domains.vertices import vertices
 from lsip.oracles import BranchAndBound, supremum
-from lsip.oracles.bounders import without_boxes
+from lsip.oracles.bounder import BoxView
+from lsip.oracles.bounders import convex, without_boxes
 from lsip.oracles.pieces import AffinePieces
 from lsip.oracles.vertex_rows import VertexRows
 
@@ -75,8 +76,8 @@ def drawn(domain, seed, norms=False):
     (family,), at = program.families, rng.normal(size=2)
 
     def row(points):
-        a, b = family.entries.rows(points)
-        return family.worst.value(np.einsum("npk,pk->np", a, at[family.entries.columns]) - b)[:, 0]
+        a, b = family.source.entries.rows(points)
+        return family.source.worst.value(np.einsum("npk,pk->np", a, at[family.source.entries.columns]) - b)[:, 0]
 
     return family, program.violation(0, at), row
 
@@ -85,7 +86,7 @@ def drawn(domain, seed, norms=False):
 @pytest.mark.parametrize("seed", range(3))
 def test_suprema_are_proven_and_attained(kind, seed):
     family, violation, row = drawn(SETS[kind], seed)
-    assert family.convex
+    assert convex(family)
     found = supremum(violation)
     assert found.bound == pytest.approx(found.worst, abs=1e-7)
     points = np.concatenate([SETS[kind].sample(2000, seed=seed), SETS[kind].grid(3)])
@@ -96,14 +97,12 @@ def test_suprema_are_proven_and_attained(kind, seed):
 @pytest.mark.parametrize("kind", ["box", "budget", "simplex", "points"])
 def test_both_ways_agree(kind):
     family, violation, _ = drawn(SETS[kind], 7)
-    corners, pieces = (bounder.of(family, SETS[kind]) for bounder in (VertexRows, AffinePieces))
+    corners, pieces = (bounder.of(family.source, SETS[kind]) for bounder in (VertexRows, AffinePieces))
     bounds = []
     for bounder in (corners, pieces):
         columns = bounder.enclose(bounder.cell.lower, bounder.cell.upper, None)
         bounds.append((bounder, columns))
     exact = supremum(violation).worst
-    from lsip.oracles.bounder import BoxView
-
     for bounder, columns in bounds:
         view = BoxView(columns, len(columns["lower"]))
         assert bounder.proven(bounder.bound(view, violation.weights, None).upper) >= exact - 1e-12
@@ -111,7 +110,7 @@ def test_both_ways_agree(kind):
 
 def test_norms_are_largest_at_vertices():
     family, violation, row = drawn(SETS["budget"], 3, norms=True)
-    assert isinstance(without_boxes(family, SETS["budget"]), VertexRows)
+    assert isinstance(without_boxes(family.source, SETS["budget"]), VertexRows)
     found = BranchAndBound().maximise(violation)
     assert found.bound == pytest.approx(found.worst, abs=1e-9)
     assert row(vertices(SETS["budget"], 1e4)).max() == pytest.approx(found.worst, abs=1e-12)
@@ -134,7 +133,7 @@ def test_rows_in_a_direction_are_enclosed_to_the_last_bit():
     y = family.domain.sample(20, seed=1)
     component = np.zeros(20, dtype=np.intp)
     a, b = family.enclosed(y, y, component)
-    exact = family.fractions(y, component)
+    exact = family.source.fractions(y, component)
     for n, row in enumerate(exact):
         for k, value in enumerate(row):
             assert Fraction(a.lo[n, k]) <= value <= Fraction(a.hi[n, k])

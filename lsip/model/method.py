@@ -160,6 +160,7 @@ class Solvable:
         callback: Callable[[Any], Any] | EllipsisType | None = ...,
         warm_start: Answer | EllipsisType | None = ...,
         start: Iterable[Any] | EllipsisType | None = ...,
+        workers: int | str | EllipsisType | None = ...,
         polish: bool | EllipsisType = ...,
         sample_first: bool | EllipsisType = ...,
         tuning: Any = ...,
@@ -197,6 +198,8 @@ class Solvable:
             A solution of the same or a similar problem, whose index points are tried first.
         start
             The index points of the first relaxation, an array (k, m) for every family; None chooses them.
+        workers
+            How many processes evaluate black boxes, or "ray" for a Ray cluster; None for this process alone.
         polish
             Finish with Newton steps on the active index points; True.
         sample_first
@@ -215,6 +218,7 @@ class Solvable:
             "callback": callback,
             "warm_start": warm_start,
             "start": start,
+            "workers": workers,
             "polish": polish,
             "sample_first": sample_first,
             "tuning": tuning,

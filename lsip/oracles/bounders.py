@@ -7,7 +7,7 @@ from copy import copy
 from ..deadline import check
 from ..domains import Domain
 from ..expressions.quadratics import cubic_weights
-from .base import Array, Directed, Rows
+from .base import Array, Directed, Rows, capable
 from .bernstein import Bernstein, rational_rows
 from .directional import Directional
 from .partition import BoxPartition
@@ -20,8 +20,9 @@ from .vertex_rows import VertexRows
 
 def partitions(family: Rows, domain: Domain) -> list[BoxPartition]:
     """One for each cell of the index set; of the indices alone, where directions have a closed form."""
-    indices = family.indices_of(domain) if isinstance(family, Directed) else None
-    exhaustive = None if indices is None else without_boxes(family, indices)
+    directed = capable(family)
+    indices = directed.indices_of(domain) if isinstance(directed, Directed) else None
+    exhaustive = without_boxes(directed, indices) if isinstance(directed, Directed) and indices is not None else None
     if exhaustive is not None:
         return [BoxPartition(exhaustive, (exhaustive.cell.lower, exhaustive.cell.upper))]
     found = []
@@ -35,13 +36,19 @@ def partitions(family: Rows, domain: Domain) -> list[BoxPartition]:
     return found
 
 
-def without_boxes(family: Rows, domain: Domain) -> AffinePieces | VertexRows | None:
+def without_boxes(directed: Directed, domain: Domain) -> AffinePieces | VertexRows | None:
     """What bounds rows that are convex in the index by its vertices, or by choices of pieces; None where neither is."""
-    corners = VertexRows.of(family, domain)
-    pieces = AffinePieces.of(family, domain)
+    corners = VertexRows.of(directed, domain)
+    pieces = AffinePieces.of(directed, domain)
     if corners is None or pieces is None:
         return corners or pieces
     return corners if len(corners.cell.lower) <= pieces.leaves else pieces
+
+
+def convex(family: Rows) -> bool:
+    """Whether rows are convex in the index, and largest at one of few vertices, or for a choice of pieces."""
+    source: object = family.source
+    return isinstance(source, Directed) and without_boxes(source, source.entries.domain) is not None
 
 
 def sharper(partition: BoxPartition, family: Rows, weights: Array) -> BoxPartition | None:
@@ -63,7 +70,7 @@ def sharper(partition: BoxPartition, family: Rows, weights: Array) -> BoxPartiti
     expanded = PolynomialBounder(family, cell)
     if expanded.knows(weights):
         return BoxPartition(expanded)
-    cubic = family.differentiable and len(cubic_weights(bounder.dim)) <= bounder.quadratic
+    cubic = family.source.differentiable and len(cubic_weights(bounder.dim)) <= bounder.quadratic
     order, kept = (3 if cubic else bounder.order), bounder.tape is None
     if (order, kept) == (bounder.order, bounder.kept):
         return None

@@ -23,7 +23,7 @@ from ..domains import Cell, Domain
 from ..domains.proven import LOST
 from ..expressions.directions import Choices
 from ..expressions.interval import EPS
-from .base import Array, Directed, Ints, Pieces, Rows
+from .base import Array, Directed, Ints, Pieces, Rows, capable
 from .bounder import Bounder, BoxBounds, BoxView
 
 Mask = NDArray[np.bool_]
@@ -38,20 +38,19 @@ class AffinePieces(Bounder):
 
     peaks = True
 
-    def __init__(self, family: Rows, domain: Domain) -> None:
-        assert isinstance(family, Directed)
-        self.directed, self.domain = family, domain
-        self.rows = family.worst.choices or ()
+    def __init__(self, directed: Directed, domain: Domain) -> None:
+        self.directed, self.domain = directed, domain
+        self.rows = directed.worst.choices or ()
         width = 1 + max(sum(row.counts) for row in self.rows)
-        super().__init__(family.entries, Cell(*_first(len(self.rows), width), None))
+        super().__init__(directed.entries, Cell(*_first(len(self.rows), width), None))
         self._last: tuple[bytes, list[AffineRow]] = (b"", [])
 
     @staticmethod
-    def of(family: Rows, domain: Domain) -> AffinePieces | None:
+    def of(directed: Directed, domain: Domain) -> AffinePieces | None:
         """None where pieces are not affine in the index or infinitely many, or the index set has no support."""
-        if not isinstance(family, Directed) or family.entries.linear is None or family.worst.choices is None:
+        if directed.entries.linear is None or directed.worst.choices is None:
             return None
-        return None if domain.support(np.zeros((1, domain.dim))) is None else AffinePieces(family, domain)
+        return None if domain.support(np.zeros((1, domain.dim))) is None else AffinePieces(directed, domain)
 
     @property
     def leaves(self) -> float:
@@ -60,7 +59,9 @@ class AffinePieces(Bounder):
 
     def other(self, family: Rows) -> AffinePieces:
         """The same for other rows."""
-        return AffinePieces(family, self.domain)
+        directed = capable(family)
+        assert isinstance(directed, Directed)
+        return AffinePieces(directed, self.domain)
 
     def changed(self, columns: dict[str, Any], n: int, family: Rows, before: Hashable) -> Bounder:
         """Choices are the same for all data."""

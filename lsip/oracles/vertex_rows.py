@@ -16,7 +16,7 @@ from ..domains import Cell, Domain
 from ..domains.proven import LOST
 from ..domains.vertices import vertices
 from ..expressions.interval import EPS
-from .base import Array, Directed, Pieces, Rows
+from .base import Array, Directed, Pieces, Rows, capable
 from .bounder import Bounder, BoxBounds, BoxView
 
 
@@ -25,22 +25,23 @@ class VertexRows(Bounder):
 
     peaks = True
 
-    def __init__(self, family: Rows, points: Array) -> None:
-        assert isinstance(family, Directed)
-        self.directed = family
-        super().__init__(family.entries, Cell(points, points, None))
+    def __init__(self, directed: Directed, points: Array) -> None:
+        self.directed = directed
+        super().__init__(directed.entries, Cell(points, points, None))
 
     @staticmethod
-    def of(family: Rows, domain: Domain) -> VertexRows | None:
+    def of(directed: Directed, domain: Domain) -> VertexRows | None:
         """That of all vertices of the domain; None where they are too many, or rows are not convex in the index."""
-        if not isinstance(family, Directed) or family.entries.linear is None:
+        if directed.entries.linear is None:
             return None
-        points = vertices(domain, EFFORT.batch / len(family.entries.columns))
-        return None if points is None else VertexRows(family, points)
+        points = vertices(domain, EFFORT.batch / len(directed.entries.columns))
+        return None if points is None else VertexRows(directed, points)
 
     def other(self, family: Rows) -> VertexRows:
         """The same for other rows."""
-        return VertexRows(family, self.cell.lower)
+        directed = capable(family)
+        assert isinstance(directed, Directed)
+        return VertexRows(directed, self.cell.lower)
 
     def changed(self, columns: dict[str, Any], n: int, family: Rows, before: Hashable) -> Bounder:
         """Vertices are the same for all data."""

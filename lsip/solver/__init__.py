@@ -1,5 +1,6 @@
 """The exchange method: finite relaxations, separation, and what speeds them up, until the proof closes."""
 
+from . import batch  # noqa: F401  (it registers what `Problem.solve_many` does)
 from .counterpart import Counterpart, CounterpartTuning
 from .decomposition import Decomposition, decompose
 from .method import Exchange, exchange, solve

@@ -16,6 +16,8 @@ from ..reductions.chain import reduce, restate
 from ..solution.result import Iterate
 from ..solution.solution import Solution
 from ..validation import shown
+from ..workers import at_work
+from ..workers import opened as workers
 from .alternation import alternation
 from .clock import Clock
 from .conic import ConicRelaxation
@@ -67,13 +69,17 @@ class Exchange(Options):
         A solution of the same or a similar problem, whose index points are tried first.
     start
         The index points of the first relaxation, an array (k, m) for every family; None chooses them.
+    workers
+        How many processes evaluate black boxes, or "ray" for a Ray cluster: for functions that take long. The answer is
+        the same for every number of them. None: this one.
     tuning
         The numbers that steer the method, for those who study it.
     """
 
     def solve(self, problem: Program | Compilable, *, verbose: bool = True) -> Solution:
         """Solve a problem this way, with a progress table if `verbose`."""
-        return drive(opened(problem, self), verbose)
+        with workers(self.workers) as pool, at_work(pool):
+            return drive(opened(problem, self), verbose)
 
 
 def chosen(given: tuple[object, ...], method: object, options: dict[str, Any]) -> Exchange | Counterpart:
@@ -102,7 +108,17 @@ register_solver(chosen)
 
 def exchange(problem: Program | Compilable, method: Exchange | None = None) -> Generator[Iterate, None, Solution]:
     """Step through the exchange: one `Iterate` at a time; the generator's return value is the `Solution`."""
-    return (yield from opened(problem, chosen((), method, {})).iterates())
+    chosen_method = chosen((), method, {})
+    with workers(chosen_method.workers) as pool:
+        with at_work(pool):
+            steps = opened(problem, chosen_method).iterates()
+        while True:
+            try:
+                with at_work(pool):  # not while others have their turn
+                    iterate = next(steps)
+            except StopIteration as end:
+                return end.value
+            yield iterate
 
 
 def solve(

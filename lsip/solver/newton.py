@@ -21,9 +21,10 @@ from ..domains import Domain
 from ..errors import OutOfTime
 from ..expressions.interval import TINY
 from ..masters.base import Matrix
-from ..model.families import RowFamily, contract
+from ..model.families import RowFamily
 from ..model.program import STORAGE, Program
-from ..oracles import Separation
+from ..model.violation import contract
+from ..oracles import Separation, convex, visible
 from ..proof.certificate import Array, Support
 from .certification import attempt
 from .linear_master import LinearMaster
@@ -76,7 +77,7 @@ def worth_polishing(program: Program, widest: int) -> bool:
     narrow = all(f.columns.shape[1] <= widest for f in program.families)
     # Where a constraint, or each of its pieces, is affine in an index from a polytope, maximisers do not move.
     moving = any(
-        not (f.convex or f.linear is not None) or f.visible.bend(f.visible.grid(1)) is not None
+        not (f.linear is not None or convex(f)) or visible(f).bend(visible(f).grid(1)) is not None
         for f in program.families
     )
     return moving and (program.n <= STORAGE.most_dense or narrow)

@@ -16,6 +16,7 @@ from ..proof.certificate import Array
 from ..solution.result import Iterate
 from ..solution.solution import Solution
 from ..validation import flag, real, shown, whole
+from ..workers import Workers, check_workers
 from .tuning import DEFAULTS, Tuning
 
 
@@ -35,6 +36,7 @@ class Options:
     callback: Callable[[Iterate], Any] | None = None
     warm_start: Solution | None = None
     start: Sequence[Array] | None = None
+    workers: Workers = None
     tuning: Tuning = field(default=DEFAULTS, repr=False)
 
     def __post_init__(self) -> None:
@@ -66,6 +68,7 @@ class Options:
         if self.warm_start is not None and not hasattr(self.warm_start, "cuts"):
             raise ModelError(f"`warm_start` is the solution of a similar problem; got {shown(self.warm_start)}.")
         open_master(self.master)
+        check_workers(self.workers)
 
     @property
     def separation(self) -> Oracle | None:

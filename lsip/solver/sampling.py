@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..deadline import EFFORT
-from ..model.families import FamilyViolation, RowFamily, contract
+from ..model.families import RowFamily
 from ..model.program import STORAGE
-from ..oracles import Separation
+from ..model.violation import FamilyViolation, contract
+from ..oracles import Separation, convex
 from ..oracles.distinct import distinct
 from ..oracles.trust_region import newton_step
 from ..proof.certificate import Array
@@ -49,7 +50,7 @@ class SampledRows:
     @staticmethod
     def suits(family: RowFamily, tuning: Tuning) -> bool:
         """Whether a table of the family's rows is small, and a sample finds what a proof would not find as quickly."""
-        if family.convex:
+        if convex(family):
             return False
         p, k = family.columns.shape
         small = tuning.least_points * p * (k + 1) <= EFFORT.batch
