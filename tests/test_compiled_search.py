@@ -76,7 +76,7 @@ def test_bounds_are_those_of_numpy_and_hold(
     weights = rng.normal(size=(p, formula.size // p + 1))
     spread = 1e-3 * rng.random(weights.shape) if uncertain else None
     bare, whole = anew(family, order), BoxPartition(Taylor(family, cell, order))
-    bound, points, _ = bare.bounds(weights, slice(None), spread)
+    bound, points, *_ = bare.bounds(weights, slice(None), spread)
     with native.by_reference():  # from the same enclosures
         other = whole.bounds(weights, slice(None), spread)
         assert other is not None
@@ -152,7 +152,7 @@ def test_bounds_that_are_kept_for_another_x_hold(seed: int, exponent: float, unc
     rng = np.random.default_rng(seed)
     other = weights + 10.0**exponent * rng.normal(size=weights.shape)
     spread = 10.0 ** (exponent - 1) * rng.random(weights.shape) if uncertain else None
-    bound, points, _ = again(cover, cover.bounder, other, spread, alert)
+    bound, points, *_ = again(cover, cover.bounder, other, spread, alert)
     assert len(points) <= cover.n
     assert exponent > -6 or len(points) < 0.6 * cover.n  # most are kept
     y = cover.lower + rng.random((20, cover.n, 2)) * (cover.upper - cover.lower)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from math import isqrt
 from typing import Any, ClassVar, final
 
@@ -73,6 +75,7 @@ class Directions(ABC):
 
     vertices: ClassVar[bool] = False  # whether finitely many directions are enough: `rows` has them
     sharp: ClassVar[bool] = True  # whether the worst direction attains what `value` says
+    plain: ClassVar[bool] = True  # whether a direction multiplies the numbers as it is
 
     @abstractmethod
     def domain(self, size: int) -> Domain:
@@ -247,7 +250,7 @@ class Definite(Directions):
     for which nothing could ever be strict, is not among them.
     """
 
-    sharp = False
+    sharp = plain = False
 
     def domain(self, size: int) -> Domain:
         k, ones = isqrt(size), np.ones(isqrt(size))
@@ -388,6 +391,26 @@ class DirectionBlock:
 
 
 @dataclass(frozen=True, eq=False)
+class Choices:
+    """A row as an entry and maxima of others: for each, the entries and the weights of its pieces."""
+
+    base: int
+    entries: tuple[Ints, ...]  # (size,) each
+    tables: tuple[Array, ...]  # (R, size) each, for R pieces
+
+    @cached_property
+    def counts(self) -> tuple[int, ...]:
+        """How many pieces each maximum has."""
+        return tuple(map(len, self.tables))
+
+    @property
+    def slots(self) -> list[slice]:
+        """Where the pieces of each maximum stand among all of the row."""
+        ends = np.cumsum([0, *self.counts]).tolist()
+        return [slice(a, b) for a, b in pairwise(ends)]
+
+
+@dataclass(frozen=True, eq=False)
 class WorstDirection:
     """Rows that are largest over a direction in closed form: an entry each, and support functions of others.
 
@@ -403,6 +426,25 @@ class WorstDirection:
     def sharp(self) -> bool:
         """Whether worst directions attain what `value` says."""
         return all(b.kind.sharp for b in self.blocks)
+
+    @property
+    def plain(self) -> bool:
+        """Whether directions multiply entries as they are."""
+        return all(b.kind.plain for b in self.blocks)
+
+    @property
+    def choices(self) -> tuple[Choices, ...] | None:
+        """The rows as sums of maxima of finitely many pieces; None where a norm or a matrix has more."""
+        if not all(b.kind.vertices for b in self.blocks):
+            return None
+        pieces: list[list[tuple[Ints, Array]]] = [[] for _ in self.base]
+        for b in self.blocks:
+            for row, mine in zip(b.rows.tolist(), b.entries, strict=True):
+                pieces[row].append((mine, b.kind.rows(len(mine))))
+        return tuple(
+            Choices(base, tuple(e for e, _ in own), tuple(t for _, t in own))
+            for base, own in zip(self.base.tolist(), pieces, strict=True)
+        )
 
     def value(self, q: Array) -> Array:
         """The rows (..., p) for entries (..., P)."""

@@ -31,6 +31,7 @@ from ..expressions.tape import Tape
 from ..expressions.undefined import UndefinedPlace, where_undefined
 from ..expressions.waves import Waves
 from ..oracles.base import Array, Enclosure, Ints, Pieces, Renewal
+from .bilinear import BilinearRows
 from .legend import Legend
 from .linear_form import LinearForm
 
@@ -106,9 +107,14 @@ class DeclaredRows:
 
     # ---- values and derivatives --------------------------------------------------------------------------------------
 
+    @property
+    def form(self) -> LinearForm | BilinearRows | None:
+        """What the rows are evaluated by, if they are sums of numbers times coordinates."""
+        return self.linear
+
     def rows(self, y: Array) -> tuple[Array, Array]:
-        if self.linear is not None:
-            table = self.linear.table(y)
+        if self.form is not None:
+            table = self.form.table(y)
             return table[..., :-1], table[..., -1]
         p, k = self.shape
         flat = self._finite(y, self.tape.values(y))
@@ -127,8 +133,8 @@ class DeclaredRows:
         return values
 
     def chosen(self, y: Array, component: Ints) -> tuple[Array, Array]:
-        if self.linear is not None:
-            table = self.linear.at(y, component)
+        if self.form is not None:
+            table = self.form.at(y, component)
         elif self._asks_little(len(y), 1):
             table = self._finite(y, evaluate_lanes(self.tape, y, self.lanes(component), 0)[0])
         else:
@@ -162,8 +168,8 @@ class DeclaredRows:
     # ---- enclosures --------------------------------------------------------------------------------------------------
 
     def enclosed(self, lower: Array, upper: Array, component: Ints) -> Interval:
-        if self.linear is not None:
-            return self.linear.enclosed(lower, upper, component)
+        if self.form is not None and (self.linear is not None or (lower == upper).all()):
+            return self.form.enclosed(lower, upper, component)
         lanes = self.lanes(component)
         if self.shape[0] > TUNING.many and not self.tape.kink_count:
             return enclose_lanes(self.tape, lower, upper, lanes)

@@ -6,6 +6,7 @@ alone, so that whoever proves something needs boxes of the indices only.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -15,12 +16,15 @@ from ..expressions.directions import WorstDirection
 from ..expressions.interval import Interval
 from ..expressions.parameter import Values
 from ..oracles.base import Array, Ints
+from .bilinear import BilinearRows
 from .declared_rows import DeclaredRows
 from .families import RowFamily, at_parameters
 
 
 class DirectedRows(DeclaredRows):
     """Formulas of indices and a direction."""
+
+    FOUND_OUT = (*DeclaredRows.FOUND_OUT, "form")
 
     def __init__(self, *made: Any, worst: WorstDirection, entries: RowFamily, columns: Ints) -> None:
         super().__init__(*made)
@@ -31,11 +35,20 @@ class DirectedRows(DeclaredRows):
             rows[block.entries] = block.rows[:, None]
         # Where the weight of each coefficient of an entry stands among those of its row.
         meets = columns[rows][:, None, :] == entries.columns[:, :, None]
-        self._places = rows[:, None], np.concatenate([meets.argmax(axis=2), np.full((len(rows), 1), -1)], axis=1)
+        self._places = (
+            rows[:, None],
+            np.concatenate([meets.argmax(axis=2), np.full((len(rows), 1), columns.shape[1])], axis=1),
+        )
 
     def bound(self, values: Values) -> Self:
         found, entries = super().bound(values), at_parameters(self.entries, values)
         return found if entries is self.entries else found.changed(entries=entries)
+
+    @cached_property
+    def form(self) -> BilinearRows | None:
+        """The rows as sums over entries that are affine in the index, times a coordinate of the direction each."""
+        form = self.entries.linear if self.worst.plain else None
+        return None if form is None else BilinearRows(self.worst, form, *self._places)
 
     def _sharpened(self, y: Array, box: Interval) -> Interval:
         """As they are without an index: of a matrix of 20 rows, the polynomials have 400 terms each."""

@@ -2,7 +2,20 @@
 
 from .adaptive_search import AdaptiveSearch
 from .asking import ask
-from .base import EnclosableViolation, Oracle, Rows, Separation, Timed, Violation, Work, is_costly, is_instant, tuned
+from .base import (
+    EnclosableViolation,
+    Oracle,
+    Rows,
+    Separation,
+    Timed,
+    Violation,
+    Work,
+    is_costly,
+    is_instant,
+    tuned,
+    visible,
+)
+from .bounders import convex
 from .branch_and_bound import BranchAndBound
 from .choice import is_prover, pick_oracle, prover
 from .grid import Grid
@@ -30,6 +43,7 @@ __all__ = [
     "Violation",
     "Work",
     "ask",
+    "convex",
     "is_costly",
     "is_instant",
     "is_prover",
@@ -38,4 +52,5 @@ __all__ = [
     "sought",
     "supremum",
     "tuned",
+    "visible",
 ]

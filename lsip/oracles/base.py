@@ -6,7 +6,7 @@ over boxes are those of an `EnclosableViolation`. Oracles ask for protocols, nev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
@@ -20,6 +20,8 @@ from ..rounding import check_rounding
 from ..validation import Distance, Level, Seed, checked, shown
 
 if TYPE_CHECKING:
+    from ..expressions.directions import Choices
+    from ..expressions.graph import Index
     from ..expressions.interval import Interval
     from ..expressions.quadratics import Quadratic
     from ..expressions.ring import Polynomial
@@ -238,8 +240,16 @@ class Worst(Protocol):
     """Rows that are largest over a direction in closed form, given the entries that they are made of."""
 
     @property
+    def index(self) -> Index:
+        """The directions."""
+
+    @property
     def sharp(self) -> bool:
         """Whether worst directions attain what `value` says."""
+
+    @property
+    def choices(self) -> Sequence[Choices] | None:
+        """The rows as sums of maxima of finitely many pieces; None where some direction is not among finitely many."""
 
     def value(self, q: Array) -> Array:
         """The rows (..., p) for entries (..., P), rounded."""

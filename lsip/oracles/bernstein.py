@@ -41,7 +41,7 @@ class Bernstein(Taylor):
         found, rows = super().bound(boxes, weights, spread), self.rows(weights)
         if found is None or rows is None or not len(boxes):
             return found
-        upper, points, model = found
+        upper, points, model, _ = found
         best, row = np.unravel_index(model.argmax(), model.shape)
         attained = rows[row].at(float(points[best, row, 0]))
         for c, g in enumerate(rows):

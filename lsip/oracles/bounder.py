@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,14 @@ class BoxBounds(NamedTuple):
     upper: Array  # (N, p), no row exceeds this anywhere in the box
     points: Array  # (N, p, dim), index points where rows may be as large
     model: Array  # (N, p), what they are there, about
+    components: Ints | None = None  # (N, p), which rows these are; None where they are all, in order
+
+    @staticmethod
+    def joined(parts: list[BoxBounds]) -> BoxBounds:
+        """Those of several sets of boxes, one after the other."""
+        upper, points, model = (np.concatenate([part[i] for part in parts]) for i in range(3))
+        rows = [part.components for part in parts if part.components is not None]
+        return BoxBounds(upper, points, model, np.concatenate(rows) if rows else None)
 
 
 class BoxView:
@@ -58,6 +66,8 @@ class BoxView:
 
 class Bounder(ABC):
     """Upper bounds of the rows of a family over boxes of one cell."""
+
+    peaks: ClassVar[bool] = False  # whether its points are local maximisers, so that nobody has to climb from them
 
     def __init__(self, family: Rows, cell: Cell) -> None:
         self.family, self.cell = family, cell

@@ -11,15 +11,20 @@ from .base import Array, Directed, Rows, capable
 from .bernstein import Bernstein, rational_rows
 from .directional import Directional
 from .partition import BoxPartition
+from .pieces import AffinePieces
 from .polynomial import PolynomialBounder
 from .taylor import Taylor
 from .trigonometric import Trigonometric
+from .vertex_rows import VertexRows
 
 
 def partitions(family: Rows, domain: Domain) -> list[BoxPartition]:
     """One for each cell of the index set; of the indices alone, where directions have a closed form."""
     directed = capable(family)
     indices = directed.indices_of(domain) if isinstance(directed, Directed) else None
+    exhaustive = without_boxes(directed, indices) if isinstance(directed, Directed) and indices is not None else None
+    if exhaustive is not None:
+        return [BoxPartition(exhaustive, (exhaustive.cell.lower, exhaustive.cell.upper))]
     found = []
     for cell in (domain if indices is None else indices).flat_cells():
         check("enclosures")
@@ -29,6 +34,21 @@ def partitions(family: Rows, domain: Domain) -> list[BoxPartition]:
         else:
             found.append(BoxPartition((Taylor if indices is None else Directional)(family, cell)))
     return found
+
+
+def without_boxes(directed: Directed, domain: Domain) -> AffinePieces | VertexRows | None:
+    """What bounds rows that are convex in the index by its vertices, or by choices of pieces; None where neither is."""
+    corners = VertexRows.of(directed, domain)
+    pieces = AffinePieces.of(directed, domain)
+    if corners is None or pieces is None:
+        return corners or pieces
+    return corners if len(corners.cell.lower) <= pieces.leaves else pieces
+
+
+def convex(family: Rows) -> bool:
+    """Whether rows are convex in the index, and largest at one of few vertices, or for a choice of pieces."""
+    source: object = family.source
+    return isinstance(source, Directed) and without_boxes(source, source.entries.domain) is not None
 
 
 def sharper(partition: BoxPartition, family: Rows, weights: Array) -> BoxPartition | None:

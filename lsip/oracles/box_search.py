@@ -86,7 +86,7 @@ class BoxSearch:
         if found is None:
             return self._replace(k, BoxPartition(Taylor(self.family, partition.cell)))  # it knows all weights
         self.bounds[k] = found.upper
-        self._try(found.points, found.model, True)
+        self._try(found, True)
         return None
 
     def _replace(self, k: int, other: BoxPartition) -> None:
@@ -115,13 +115,14 @@ class BoxSearch:
             if bounds is None:
                 return None
             found.append(bounds)
-        return found[0] if len(found) == 1 else BoxBounds(*map(np.concatenate, zip(*found, strict=True)))
+        return found[0] if len(found) == 1 else BoxBounds.joined(found)
 
-    def _try(self, points: Array, model: Array, blind: bool) -> None:
+    def _try(self, bounds: BoxBounds, blind: bool) -> None:
         """Evaluate exactly where the models are largest: at many points if they promise a violation, else at a few.
 
         A model is `blind` where derivatives are unbounded: it can be far too low, so a few points are tried anyway.
         """
+        model, points = bounds.model, bounds.points
         flat = model.ravel()
         worthwhile = flat > (-np.inf if not self.points else max(self.alert, self.best - 0.5 * abs(self.best)))
         # Models can be far too low where derivatives are unbounded.
@@ -131,7 +132,7 @@ class BoxSearch:
         if not count:
             return
         largest = np.argpartition(-flat, count - 1)[:count]
-        component = largest % model.shape[1]
+        component = largest % model.shape[1] if bounds.components is None else bounds.components.ravel()[largest]
         y = self.domain.project(points.reshape(-1, points.shape[-1])[largest])
         value = self.violation.at(y, component)
         self._found(y, self._exact_values(y, component, value) if value.max() > self.alert else value, component)
@@ -234,7 +235,7 @@ class BoxSearch:
             grown = old[gone]
         grown[children] = found.upper
         self.bounds[k] = grown
-        self._try(found.points, found.model, bool(partition.boxes(children)["rough"].any()))
+        self._try(found, bool(partition.boxes(children)["rough"].any()))
         return len(rows)
 
     @staticmethod
@@ -260,7 +261,8 @@ class BoxSearch:
             new = self.partitions[k].boxes(np.flatnonzero(boxes["touched"]))
             self.bounds[k] = boxes["bound"].copy()
             self.enclosed += enclosed
-            self._try(bounder.placed(new["points"]), new["model"], bool(new["rough"].any()))
+            found = BoxBounds(new["bound"], bounder.placed(new["points"]), new["model"])
+            self._try(found, bool(new["rough"].any()))
         return split
 
     def result(self) -> Separation:
@@ -279,7 +281,7 @@ class BoxSearch:
             chosen = one_a_row(g, component)
             return self._answer(y[chosen], g[chosen], component[chosen], bound)
         chosen = distinct(y, g, component, radius, most)
-        if self.best > self.alert:
+        if self.best > self.alert and not all(c.bounder.peaks for c in self.partitions):
             y, g, component = self._climb(y[chosen], g[chosen], component[chosen])
             chosen = distinct(y, g, component, 2 * radius, most)
         return self._answer(y[chosen], g[chosen], component[chosen], bound)

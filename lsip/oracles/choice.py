@@ -11,6 +11,7 @@ from ..errors import ModelError
 from ..validation import checked, shown
 from .adaptive_search import AdaptiveSearch
 from .base import Oracle, Rows, is_instant, visible
+from .bounders import convex
 from .branch_and_bound import BranchAndBound
 from .multistart import Multistart
 from .names import PROVERS
@@ -56,9 +57,10 @@ def pick_oracle(family: Rows) -> Oracle:
     chosen = prover(family)
     if chosen is None and dimension(visible(family)) <= TUNING.most_searched:
         return AdaptiveSearch()
-    if chosen is None or not (is_instant(chosen) or _first_work(family) <= TUNING.most_first_work):
+    if chosen is None:
         return Multistart()
-    return chosen
+    cheap = is_instant(chosen) or convex(family) or _first_work(family) <= TUNING.most_first_work
+    return chosen if cheap else Multistart()
 
 
 def _first_work(family: Rows) -> int:

@@ -44,14 +44,16 @@ def again(partition: BoxPartition, bounder: Taylor, weights: Array, spread: Arra
     anew = ~(height <= alert) | np.isinf(height)
     # The worst in any case, if only for the points behind them.
     anew[np.argpartition(-height, min(64, n) - 1)[:64]] = True
-    rows, partition.known, found = np.flatnonzero(anew), None, []
+    rows, partition.known, found = np.flatnonzero(anew), None, list[BoxBounds]()
     for start in range(0, len(rows), EFFORT.unwatched):
         check("branch-and-bound")
-        found.append(bounder.bound(partition.boxes(rows[start : start + EFFORT.unwatched]), weights, spread))
-    new, points, model = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    bound[rows] = new
+        part = bounder.bound(partition.boxes(rows[start : start + EFFORT.unwatched]), weights, spread)
+        assert part is not None  # as of all weights
+        found.append(part)
+    new = BoxBounds.joined(found)
+    bound[rows] = new.upper
     partition.boxes()["bound"], partition.known = bound, weights.copy()
-    return BoxBounds(bound, points, model)
+    return new._replace(upper=bound)
 
 
 def search(

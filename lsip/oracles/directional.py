@@ -64,7 +64,7 @@ class Directional(Taylor):
         (n, m), of = (len(boxes), self.dim), self.directed.of_entries
         with np.errstate(all="ignore"):
             q, rest = self._models(boxes, of(weights), None if spread is None else of(spread))
-            q, rest = q.reshape(n, self.p, -1), rest.reshape(n, self.p)
+            q, rest = q.reshape(n, self.p, self.quadratic), rest.reshape(n, self.p)
             rest = rest * (1 + 1e-13) + 8 * (m + 2) * EPS * np.abs(q).sum(axis=-1) + LOST
             bound, d = self._by_models(boxes, q, rest)
             bound = np.minimum(bound, self._by_corners(q, rest))
@@ -74,7 +74,7 @@ class Directional(Taylor):
         """Bounds (N, p) of quadratics that are no less than the rows, inf where there are none, and their maxima d."""
         table, more = self.directed.worst.model(q, rest, self.dim)
         n, p, _ = table.shape
-        table, more = table.reshape(n * p, -1), more.ravel()
+        table, more = table.reshape(n * p, self.quadratic), more.ravel()
         known = np.isfinite(table).all(axis=1) & np.isfinite(more)
         bound, d = np.full(n * p, np.inf), np.zeros((n * p, self.dim))
         bound[known], d[known] = bound_rows(table[known], self.dim)
@@ -82,7 +82,7 @@ class Directional(Taylor):
         if "side" in boxes:
             use_sides(boxes, table, more, bound, d)
         bound = np.where(known & np.isfinite(bound), bound, np.inf).reshape(n, p)
-        return bound, np.nan_to_num(d).reshape(n, p, -1)
+        return bound, np.nan_to_num(d).reshape(n, p, self.dim)
 
     def _by_corners(self, q: Array, rest: Array) -> Array:
         """Bounds (N, p) from the corners of boxes."""
@@ -106,7 +106,8 @@ class Directional(Taylor):
         directions, model = worst.worst(entries)[:, row, row], worst.value(entries)[:, row, row]
         centre, radius = middle(boxes["lower"], boxes["upper"])
         y = centre[:, None, :] + d * radius[:, None, :]
-        placed = self.chart.points(y.reshape(-1, m)).reshape(*d.shape[:2], -1)
+        placed = self.chart.points(y.reshape(-1, m))
+        placed = placed.reshape(*d.shape[:2], placed.shape[1])
         return np.concatenate([placed, directions], axis=2), model
 
     def proven(self, upper: Array) -> float:

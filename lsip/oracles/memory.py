@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
+from ..deadline import EFFORT
 from ..domains import Domain
 from ..kernel.native import in_use
 from .base import Rows
@@ -85,8 +86,11 @@ class Memory:
         return None
 
     def keep(self, kept: Partitions) -> None:
-        """Put boxes back for the next call; what is not whole is dropped."""
-        if not all(cell.whole for cell in kept.cells):
+        """Put boxes back for the next call; what is not whole is dropped.
+
+        So are many choices of pieces: those that other weights ask for are found again sooner than all are bounded.
+        """
+        if not all(cell.whole and not (cell.bounder.peaks and cell.n > EFFORT.unwatched) for cell in kept.cells):
             return
         began = kept.began or kept.boxes
         self._kept[kept.key] = replace(kept, began=began)  # the last one is the one used last

@@ -24,7 +24,7 @@ from ..masters.base import Matrix
 from ..model.families import RowFamily
 from ..model.program import STORAGE, Program
 from ..model.violation import contract
-from ..oracles import Separation
+from ..oracles import Separation, convex, visible
 from ..proof.certificate import Array, Support
 from .certification import attempt
 from .linear_master import LinearMaster
@@ -75,8 +75,11 @@ class Newton:
 def worth_polishing(program: Program, widest: int) -> bool:
     """Whether the reduced system is of a size, or a sparsity, that can be solved quickly."""
     narrow = all(f.columns.shape[1] <= widest for f in program.families)
-    # Where a constraint is affine in an index from a polytope, maximisers are corners and do not move.
-    moving = any(f.linear is None or f.domain.bend(f.domain.grid(1)) is not None for f in program.families)
+    # Where a constraint, or each of its pieces, is affine in an index from a polytope, maximisers do not move.
+    moving = any(
+        not (f.linear is not None or convex(f)) or visible(f).bend(visible(f).grid(1)) is not None
+        for f in program.families
+    )
     return moving and (program.n <= STORAGE.most_dense or narrow)
 
 

@@ -15,7 +15,7 @@ from ..deadline import EFFORT
 from ..model.families import RowFamily
 from ..model.program import STORAGE
 from ..model.violation import FamilyViolation, contract
-from ..oracles import Separation
+from ..oracles import Separation, convex
 from ..oracles.distinct import distinct
 from ..oracles.trust_region import newton_step
 from ..proof.certificate import Array
@@ -49,7 +49,9 @@ class SampledRows:
 
     @staticmethod
     def suits(family: RowFamily, tuning: Tuning) -> bool:
-        """Whether a table of the family's rows is small."""
+        """Whether a table of the family's rows is small, and a sample finds what a proof would not find as quickly."""
+        if convex(family):
+            return False
         p, k = family.columns.shape
         small = tuning.least_points * p * (k + 1) <= EFFORT.batch
         return small and p <= tuning.least_points and k <= STORAGE.most_dense

@@ -119,6 +119,20 @@ def norm_for_all(rng: Rng) -> Problem:
     return Problem(minimize(r), [forall(t, np.linalg.norm(c - curve) <= r)])
 
 
+@drawn(10)
+def sums_of_maxima(rng: Rng) -> Problem:
+    """An inventory whose orders follow demand, with the larger of two costs in every period."""
+    periods = int(rng.integers(3, 9))
+    mean, z, worst = rng.uniform(5, 15, periods), Index("z", lsip.Budget(periods, 2.0)), Variable(name="worst")
+    stock, cost, rows = rng.uniform(0, 10), 0, []
+    for k in range(periods):
+        order = Rule(of=z[:k], name=f"order{k}")
+        rows += [order >= 0, order <= 20]
+        stock = stock + order - mean[k] * (1 + 0.3 * z[k])
+        cost = cost + order + np.maximum(0.4 * stock, -2 * stock)
+    return Problem(minimize(worst), [forall(z, [*rows, cost <= worst])])
+
+
 @drawn(15)
 def matrix_inequality(rng: Rng) -> Problem:
     """A largest eigenvalue, for all t or without an index."""

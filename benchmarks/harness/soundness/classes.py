@@ -10,7 +10,7 @@ from zlib import crc32
 
 import numpy as np
 
-from . import dual_classes, hard_bounds, hard_doors, hard_functions, hard_rows, hard_seams, hard_sets
+from . import dual_classes, hard_bounds, hard_doors, hard_functions, hard_pieces, hard_rows, hard_seams, hard_sets
 from .draw import SETS, Rng, any_set
 from .models import Model
 from .natural import natural
@@ -50,6 +50,7 @@ CLASSES: dict[str, Callable[[Rng], Model]] = {
     "touching": hard_functions.touching,
     "flat_set": hard_sets.flat_set,
     "partly_undefined": hard_sets.partly_undefined,
+    "sums_of_maxima": hard_pieces.sums_of_maxima,
     "exact_integers": hard_sets.exact_integers,
     "any_oracle": hard_seams.any_oracle,
     "used_oracle": hard_seams.used_oracle,
