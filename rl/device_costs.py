@@ -61,9 +61,9 @@ class DeviceCosts:
     def __init__(
         self,
         constraint: SemiInfiniteCost,
-        observations: Array,
-        actions: Array,
-        weights: Array,
+        observations: Array | Tensor,
+        actions: Array | Tensor,
+        weights: Array | Tensor,
         device: torch.device,
         estimate: Estimate = mean,
     ) -> None:
@@ -74,8 +74,10 @@ class DeviceCosts:
         self.observations, self.actions, self.weights = map(self.tensor, (observations, actions, weights))
         self.chunk = max(TUNING.costs // max(len(weights), 1), 1)
 
-    def tensor(self, values: Array) -> Tensor:
+    def tensor(self, values: Array | Tensor) -> Tensor:
         """Numbers on the device, whole ones as they are."""
+        if isinstance(values, Tensor):
+            return values.to(self.device, self.kind if values.is_floating_point() else values.dtype)
         array = np.array(values)
         kind = self.kind if np.issubdtype(array.dtype, np.floating) else None
         return torch.as_tensor(array, dtype=kind, device=self.device)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import torch
 
     from .device_costs import DeviceCosts
+    from .rollout import Rollout
 
 Array = NDArray[np.float64]
 
@@ -31,25 +33,54 @@ class EpisodeViolation:
     """
 
     constraint: SemiInfiniteCost
-    episodes: Episodes
+    episodes: Episodes | Rollout
     device: torch.device | None = None  # of a learner
     components: int = 1
 
     def __post_init__(self) -> None:
-        e = self.episodes
-        times = np.broadcast_to(np.arange(len(e.live))[:, None], e.live.shape)[e.live]
-        self.observations, self.actions = e.flat(e.observations), e.flat(e.actions)
-        self.owner = np.broadcast_to(np.arange(e.count), e.live.shape)[e.live]  # the episode of every step
-        self.weights = self.constraint.gamma**times / e.count
         self.on_device = self._on_device()
 
-    def _on_device(self) -> DeviceCosts | None:
+    @cached_property
+    def host(self) -> Episodes:
+        """The episodes in arrays."""
+        return self.episodes if isinstance(self.episodes, Episodes) else self.episodes.host()
+
+    @cached_property
+    def observations(self) -> Array:
+        """Of all steps: (B, …)."""
+        return self.host.flat(self.host.observations)
+
+    @cached_property
+    def actions(self) -> Array:
+        """Of all steps: (B, …)."""
+        return self.host.flat(self.host.actions)
+
+    @cached_property
+    def owner(self) -> Array:
+        """The episode of every step: (B,)."""
+        live = self.host.live
+        return np.broadcast_to(np.arange(self.episodes.count), live.shape)[live]
+
+    @cached_property
+    def weights(self) -> Array:
+        """How every step counts in the mean of discounted sums: (B,)."""
+        live = self.host.live
+        times = np.broadcast_to(np.arange(len(live))[:, None], live.shape)[live]
+        weights: Array = self.constraint.gamma**times / self.episodes.count
+        return weights
+
+    def _on_device(self, **options: Any) -> DeviceCosts | None:
         """The steps on the device, where their costs can be computed there."""
         if self.device is None:
             return None
-        from .device_costs import on_device
+        from .device_costs import DeviceCosts, on_device
+        from .lifted import doubles
 
-        return on_device(self.constraint, self.observations, self.actions, self.weights, self.device)
+        e = self.episodes
+        if isinstance(e, Episodes):
+            return on_device(self.constraint, self.observations, self.actions, self.weights, self.device, **options)
+        weights = self.constraint.gamma ** e.times.to(doubles(self.device)) / e.count
+        return DeviceCosts(self.constraint, e.flat(e.observations), e.flat(e.actions), weights, self.device, **options)
 
     @property
     def domain(self) -> lsip.Domain:

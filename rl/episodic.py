@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import gymnasium as gym
@@ -11,21 +12,24 @@ import numpy as np
 import torch
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 import lsip
 
-from . import backprop, validation
+from . import backprop, critics, validation
+from .advantage import gae
 from .constraint import SemiInfiniteCost
 from .episode_violation import EpisodeViolation
-from .flat import Flat
+from .device_costs import speaks_tensors
 from .learner import Evaluation
-from .player import Player, vectors, width
-from .policies import MLPCategorical, MLPGaussian, Policy, layers
+from .player import Player, width
+from .policies import MLPCategorical, MLPGaussian, Policy
+from .rollout import Rollout, Summary, discounts, play
 from .rollouts import AnyEnv, Episodes, as_vector, joined, round_seeds
 from .rules import Objective
 from .si_cppo_config import SICPPOConfig
 from .state import KeptPolicy, Normaliser, State
+from .tensor_env import TensorEnv
 from .updates import Batch, Update
 
 if TYPE_CHECKING:
@@ -38,8 +42,9 @@ Array = NDArray[Any]
 class TrainingData:
     """Episodes, and what was computed of them on the way to a batch."""
 
-    episodes: Episodes
+    episodes: Episodes | Rollout
     violation: EpisodeViolation
+    horizon: float  # discounted steps of an episode
     seen: Tensor | None = None  # (steps, k), as the critics see them
     shown: Tensor | None = None  # (steps, …), as the policy does
     indices: list[Tensor] = field(default_factory=list)  # index points (m,), scaled to the unit box
@@ -64,7 +69,8 @@ class EpisodicWorld:
             raise lsip.ModelError(f"`constraint` must be an rl.SemiInfiniteCost; got {type(constraint).__name__}.")
         self.constraint, self.own_policy = constraint.for_steps(), policy
         self.space, self.actions = self.env.single_observation_space, self.env.single_action_space
-        self.seen = env.observation_space if isinstance(env, gym.Env) else env.single_observation_space  # not flattened
+        whole = isinstance(env, gym.Env) and not isinstance(env, TensorEnv)  # a single one
+        self.seen = env.observation_space if whole else env.single_observation_space  # not flattened
         if not isinstance(self.space, gym.spaces.Box | gym.spaces.Discrete):
             raise lsip.ModelError(
                 f"Observations must be arrays (a Box), numbers of states (Discrete), several of them (MultiDiscrete, "
@@ -72,6 +78,12 @@ class EpisodicWorld:
             )
         self.periodic = _periodic(self.env)
         self.pool = _open(workers, env, -(-config.episodes // self.env.num_envs))
+        self.in_tensors = isinstance(self.env, TensorEnv)
+        if self.in_tensors and self.env.device != device:
+            raise lsip.ModelError(
+                f"The environment is on {self.env.device} and the learner on {device}: give both the same `device`."
+            )
+        self.expected = getattr(self.env, "max_episode_steps", 0)  # steps of the longest episode, as far as is known
         domain = self.constraint.domain
         self._low = self._tensor(domain.lower)
         wide = np.where(domain.upper > domain.lower, domain.upper - domain.lower, 1.0)
@@ -89,12 +101,14 @@ class EpisodicWorld:
                     f"{validation.shown(self.own_policy)}."
                 )
             policy = self._policy(size) if self.own_policy is None else self.own_policy
-            reward, cost = layers([size, *c.hidden, 1]), layers([size + m, *c.hidden, 1])
+            nets = critics.critics(size, m, tuple(c.hidden))
         return State(
             policy.to(self.device),
             np.random.default_rng(seed),
-            nn.ModuleDict({"reward": reward, "cost": cost}).to(self.device),
-            observed=Normaliser(np.zeros(size), np.ones(size)),
+            nets.to(self.device),
+            observed=Normaliser.of((size,), self.device),
+            returned=Normaliser.of((), self.device),
+            spent=Normaliser.of((), self.device),
             points=np.zeros((0, m)),
         )
 
@@ -117,27 +131,73 @@ class EpisodicWorld:
     def episodes(self, player: Player, count: int, seed: int, deterministic: bool) -> Episodes:
         """At least so many; the same seed gives the same ones, whoever plays them."""
         seeds = round_seeds(self.env.num_envs, count, seed)
+        if self.in_tensors:
+            return joined([self._played(player, each, deterministic)[0].host() for each in seeds])
         if self.pool is not None:
             return joined(self.pool.play(player, seeds, deterministic))
         return joined([player.play(self.env, each, deterministic) for each in seeds])
 
+    def _played(self, player: Player, seed: int, deterministic: bool) -> tuple[Rollout, Summary]:
+        """A round of an environment of tensors, which stays on the device."""
+        noise = player.generator(seed)
+
+        def act(seen: Tensor) -> Tensor:
+            return player.sample(seen, noise, deterministic)
+
+        rollout, summary = play(self.env, act, player.to_env, seed, self.config.gamma, self.expected)
+        self.expected = len(rollout.live)
+        return rollout, summary
+
     def evaluation_of(self, episodes: Episodes) -> Evaluation:
         """What episodes show."""
-        violation = EpisodeViolation(self.constraint, episodes, self.device)
-        return Evaluation(
+        live = episodes.live
+        summary = Summary(
+            False,
+            True,
+            len(live),
+            episodes.steps,
             float(episodes.returns(self.config.gamma).mean()),
-            violation,
-            TrainingData(episodes, violation),
             float(episodes.returns().mean()),
             float(episodes.terminated.mean()),
+            float((self.config.gamma ** np.arange(len(live)) @ live).mean()),
+        )
+        return self._evaluation(episodes, summary, True)
+
+    def _evaluation(self, episodes: Episodes | Rollout, summary: Summary, candidates: bool) -> Evaluation:
+        where = Rollout.of(episodes, self.device) if self.costs_in_tensors else episodes
+        violation = EpisodeViolation(self.constraint, where, self.device)
+        return Evaluation(
+            summary.reward,
+            violation,
+            TrainingData(episodes, violation, summary.horizon),
+            summary.undiscounted,
+            summary.arrived,
             episodes.env_steps,
-            violation.candidates(),
+            violation.candidates() if candidates else None,
         )
 
     def evaluate(self, state: State) -> Evaluation:
         """Episodes of an iteration, with a seed of its own."""
         seed = int(np.random.default_rng([self.seed, state.iteration]).integers(2**30))
-        return self.evaluation_of(self.episodes(self.player(state), self.config.episodes, seed, False))
+        player, wanted = self.player(state), self.config.episodes
+        if not self.in_tensors:
+            return self.evaluation_of(self.episodes(player, wanted, seed, False))
+        seeds = round_seeds(self.env.num_envs, wanted, seed)
+        rounds = [self._played(player, each, False) for each in seeds]
+        rollout = Rollout.joined([each for each, _ in rounds])
+        found = Summary(*np.mean([summary for _, summary in rounds], axis=0).tolist())
+        if not self.costs_in_tensors:
+            return self._evaluation(rollout.host(), found, True)
+        return self._evaluation(rollout, found, False)
+
+    @cached_property
+    def costs_in_tensors(self) -> bool:
+        """Whether the costs of an environment of tensors can be computed where it is: tried with one step."""
+        if not self.in_tensors or self.constraint.tensors:
+            return self.in_tensors
+        seen = np.asarray(self.env.reset(seed=0)[0][:1].cpu())
+        done = np.zeros((1, *(self.actions.shape or ())), dtype=self.actions.dtype)
+        return speaks_tensors(self.constraint, seen, done)
 
     def remember(self, evaluation: Evaluation, state: State) -> None:
         """Evaluations choose what is kept."""
@@ -150,26 +210,22 @@ class EpisodicWorld:
         The critic of the costs is also trained at the worst point found and at a few random ones.
         """
         c, data = self.config, evaluation.data
-        e: Episodes = data.episodes
+        e = data.episodes = Rollout.of(data.episodes, self.device)
         player = self.player(state)
         random = self.constraint.domain.sample(c.index_points, int(state.rng.integers(2**31)))
         indices = np.concatenate([objective.points, random])
-        data.indices = [(self._tensor(y) - self._low) / self._wide for y in indices]
-        both = self._tensor(vectors(self.space, np.concatenate([e.flat(e.observations), e.last])))
-        if player.normaliser is not None:
-            mean, deviation = (self._tensor(part) for part in player.normaliser)
-            both = (both - mean) / deviation
+        data.indices = [(y - self._low) / self._wide for y in self._tensor(indices)]
+        both = player.vectors(torch.cat([e.flat(e.observations), e.last]))
         data.seen = both[: e.steps]
         advantages, values = self._advantages(e, state, self._signals(e, data, indices, state), both, data.indices)
         data.targets = advantages + values
         left = (data.targets[0] - values[0]).var(correction=0)
         data.explained = 1 - left / data.targets[0].var(correction=0).clamp(min=1e-30)
         unit = state.spent.deviation if c.normalise_costs else 1.0  # of what the critic of the costs sees
-        weights = np.concatenate([[objective.reward], -objective.prices * unit])
-        wanted = self._tensor(weights) @ advantages[: len(weights)]
+        weights = self._tensor(np.concatenate([[objective.reward], -objective.prices]))
+        wanted = weights[0] * advantages[0] + (weights[1:] * unit).float() @ advantages[1 : len(weights)]
         wanted = (wanted - wanted.mean()) / (wanted.std(correction=0) + 1e-8)
-        data.shown = data.seen.reshape(e.steps, *(self.space.shape or ())) if player.shaped else data.seen
-        actions = torch.as_tensor(e.flat(e.drawn), device=self.device)
+        data.shown, actions = player.shown(data.seen), e.flat(e.drawn)
         with torch.no_grad():
             log_probs = backprop.log_probabilities(state.policy, data.shown, actions)[0]
         if log_probs.shape != (e.steps,):
@@ -177,25 +233,22 @@ class EpisodicWorld:
                 f"`log_prob` of the policy must give one number a step, shape ({e.steps},); got "
                 f"{tuple(log_probs.shape)}."
             )
-        horizon = float((c.gamma ** np.arange(len(e.live)) @ e.live).mean())
-        return Batch(data.shown, actions, wanted, torch.full_like(wanted, 1 / e.steps), log_probs, horizon)
+        return Batch(data.shown, actions, wanted, torch.full_like(wanted, 1 / e.steps), log_probs, data.horizon)
 
-    def _signals(self, e: Episodes, data: TrainingData, indices: Array, state: State) -> Tensor:
-        """Rewards and costs at all steps, padded: (1 + k, T, n)."""
-        rewards = e.rewards * e.live
+    def _signals(self, e: Rollout, data: TrainingData, indices: Array, state: State) -> Tensor:
+        """Rewards and costs at all steps: (1 + k, steps)."""
+        rewards = e.flat(e.rewards).float()[None]
         if self.config.normalise_rewards:
             state.returned = state.returned.saw(e.returns(self.config.gamma))
-            rewards = rewards / state.returned.deviation
-        table = torch.zeros((1 + len(indices), *e.live.shape), device=self.device)
-        table[0] = self._tensor(rewards)
-        if len(indices):
-            table[1:, torch.as_tensor(e.live, device=self.device)] = self._costs(data.violation, indices)
-        if len(indices) and self.config.normalise_costs:
-            discount = self._tensor(self.constraint.gamma ** np.arange(len(e.live)))
-            sums = torch.einsum("t,ktn->kn", discount, table[1:])
-            state.spent = state.spent.saw(sums.cpu().numpy().ravel().astype(float))
-            table[1:] /= float(state.spent.deviation)
-        return table
+            rewards = (rewards / state.returned.deviation).float()
+        if not len(indices):
+            return rewards
+        costs = self._costs(data.violation, indices)
+        if self.config.normalise_costs:
+            sums = torch.einsum("t,tkn->kn", discounts(self.constraint.gamma, e.padded(costs)), e.padded(costs))
+            state.spent = state.spent.saw(sums.reshape(-1))
+            costs = (costs / state.spent.deviation).float()
+        return torch.cat([rewards, costs])
 
     def _costs(self, violation: EpisodeViolation, indices: Array) -> Tensor:
         """Costs at points (k, m) and all steps: (k, steps)."""
@@ -206,72 +259,42 @@ class EpisodicWorld:
             return there.costs(there.tensor(indices)).float()
 
     def _advantages(
-        self, e: Episodes, state: State, signals: Tensor, both: Tensor, indices: list[Tensor]
+        self, e: Rollout, state: State, signals: Tensor, both: Tensor, indices: list[Tensor]
     ) -> tuple[Tensor, Tensor]:
         """Advantages and values of all signals, (1 + k, steps) each.
 
         After its last step, an episode that ended is worth nothing, and one that was cut off what the critic says.
         """
-        T, n = e.live.shape
-        live, going = torch.as_tensor(e.live, device=self.device), self._tensor(~e.terminated)
-        ends = torch.as_tensor(e.live.sum(axis=0), device=self.device)
-        values = signals.new_zeros(len(signals), T + 1, n)
-        with torch.no_grad():
-            outputs = [backprop.outputs(state.critics["reward"], both)[0].squeeze(-1)]
-            outputs += [backprop.outputs(state.critics["cost"], _beside(both, y))[0].squeeze(-1) for y in indices]
-            all_values = torch.stack(outputs)
-        values[:, :-1][:, live] = all_values[:, : e.steps]
-        values[:, ends, torch.arange(n, device=self.device)] = all_values[:, e.steps :] * going
-        gammas = signals.new_tensor([self.config.gamma] + [self.constraint.gamma] * len(indices))[:, None]
-        surprise = (signals + gammas[..., None] * values[:, 1:] - values[:, :-1]) * live
-        carry, running = gammas * self.config.trace, signals.new_zeros(len(signals), n)
-        for t in range(T - 1, -1, -1):
-            running = surprise[:, t] + carry * running
-            surprise[:, t] = running
-        return surprise[:, live], values[:, :-1][:, live]
+        found = critics.values(state.critics, both, indices)
+        here, after = found[:, : e.steps], found[:, e.steps :]
+        gammas = self._tensor(np.array([self.config.gamma] + [self.constraint.gamma] * len(indices)))[:, None]
+        over = (e.final & e.terminated)[:, None]
+        cut = (e.final & ~e.terminated)[:, None]
+        values = e.padded(here)
+        ahead = after.expand(len(values), -1, -1)
+        advantages = gae(e.padded(signals), values, after, gammas, self.config.trace, over, cut, ahead)
+        return e.unpadded(advantages), here
 
-    def fit_critics(self, evaluation: Evaluation, state: State) -> Mapping[str, float]:
+    def fit_critics(self, evaluation: Evaluation, state: State) -> Mapping[str, Tensor]:
         """Fit both critics, and watch the observations."""
         data, c = evaluation.data, self.config
         loss = self._fit(data, state)
         if c.normalise:
-            e = data.episodes
-            state.observed = state.observed.saw(vectors(self.space, e.flat(e.observations)).astype(float))
+            e, plain = data.episodes, replace(self.player(state), normaliser=None)
+            state.observed = state.observed.saw(plain.vectors(e.flat(e.observations)))
         with torch.no_grad():
-            stats = torch.stack([loss, data.explained, state.policy.entropy(data.shown).mean()]).tolist()
-        return dict(zip(("critic_loss", "explained_variance", "entropy"), stats, strict=True))
+            entropy = state.policy.entropy(data.shown).mean()
+        return {"critic_loss": loss, "explained_variance": data.explained, "entropy": entropy}
 
     def _fit(self, data: TrainingData, state: State) -> Tensor:
-        """Least squares on the same minibatches; V_c at one index point of the batch each."""
-        seen, targets, points = data.seen, data.targets, data.indices
-        assert seen is not None
-        assert targets is not None
-        critics, memory = state.critics, state.critic_memory
-        flat, loss = Flat(critics["reward"], critics["cost"]), seen.new_zeros(())
-        for _ in range(self.config.critic_epochs):
-            order = torch.as_tensor(state.rng.permutation(len(seen)), device=self.device)
-            for part in torch.split(order, self.config.minibatch):
-                k = int(state.rng.integers(len(points)))
-                loss = _regress(critics["reward"], seen[part], targets[0][part])
-                _regress(critics["cost"], _beside(seen[part], points[k]), targets[k + 1][part])
-                flat.adam(memory, self.config.critic_rate)
-        return loss
+        assert data.seen is not None
+        assert data.targets is not None
+        c = self.config
+        how: dict[str, Any] = {"epochs": c.critic_epochs, "minibatch": c.minibatch, "rate": c.critic_rate}
+        return critics.fit(state.critics, state.critic_memory, data.seen, data.indices, data.targets, state.rng, **how)
 
     def _tensor(self, values: Array) -> Tensor:
         return torch.as_tensor(np.array(values, dtype=np.float32), device=self.device)
-
-
-def _regress(net: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:
-    """The mean squared error, of which the gradients are set."""
-    values, back = backprop.outputs(net, inputs)
-    error = values - targets[:, None]
-    back(error * (2 / len(inputs)))
-    return (error**2).mean()
-
-
-def _beside(seen: Tensor, y: Tensor) -> Tensor:
-    """Observations with an index point beside each."""
-    return torch.cat([seen, y.expand(len(seen), -1)], dim=1)
 
 
 def _periodic(env: AnyEnv) -> bool:

@@ -25,6 +25,7 @@ from . import batched_search, fixed_grid, rules, schedules, updates, validation
 from . import checkpoint as checkpoints
 from . import evaluation as evaluations
 from .errors import GivenCodeError, code_of
+from .lifted import doubles
 from .logs import Folder, Log, Row, progress
 from .rules import Choice, Objective, Rule
 from .schedules import Schedule, at
@@ -64,7 +65,7 @@ class World(Protocol):
     def batch(self, evaluation: Evaluation, objective: Objective, update: Update, state: State) -> Batch:
         """What a step towards the objective needs."""
 
-    def fit_critics(self, evaluation: Evaluation, state: State) -> Mapping[str, float]:
+    def fit_critics(self, evaluation: Evaluation, state: State) -> Mapping[str, torch.Tensor]:
         """What follows a step, such as fitting critics; numbers that tell of it."""
 
 
@@ -199,12 +200,12 @@ class Learner(ABC):
         rate = at("learning_rate", self.learning_rate, share)
         with code_of(f"The update {type(self.update).__name__}"):
             stats = self.update.step(state.policy, batch, rate, state.rng, state.memory)
-        numbers = _numbers(stats)
-        if not np.isfinite(list(numbers.values())).all():
+        numbers = _numbers(stats, world.fit_critics(evaluation, state))
+        of_step = {name: numbers[name] for name in stats}
+        if not np.isfinite(list(of_step.values())).all():
             raise lsip.ModelError(
-                f"The step of iteration {state.iteration} is no number ({numbers}): lower the learning rate."
+                f"The step of iteration {state.iteration} is no number ({of_step}): lower the learning rate."
             )
-        numbers |= world.fit_critics(evaluation, state)
         if np.isfinite(worst.bound):
             numbers["violation_bound"] = worst.bound
         state.steps += evaluation.steps
@@ -295,13 +296,14 @@ def rebuilt(settings: Mapping[str, Any], parts: Mapping[str, Any], names: tuple[
     }
 
 
-def _numbers(stats: Mapping[str, torch.Tensor]) -> dict[str, float]:
-    """Tensors without axes as floats, in one copy."""
+def _numbers(stats: Mapping[str, torch.Tensor], others: Mapping[str, torch.Tensor]) -> dict[str, float]:
+    """Tensors without axes as floats, those of a step and others, in one copy."""
     if not isinstance(stats, Mapping) or not all(isinstance(t, torch.Tensor) and not t.ndim for t in stats.values()):
         raise lsip.ModelError(
             "`step` of an update gives numbers by name, tensors without axes, or none at all: {}; got "
             f"{validation.shown(stats)}."
         )
-    if not stats:
+    told = {**others, **stats}
+    if not told:
         return {}
-    return dict(zip(stats, torch.stack([t.detach() for t in stats.values()]).tolist(), strict=True))
+    return dict(zip(told, torch.stack([t.detach().to(doubles(t.device)) for t in told.values()]).tolist(), strict=True))

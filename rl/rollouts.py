@@ -63,7 +63,12 @@ class Episodes:
 
 
 def as_vector(env: AnyEnv) -> VectorEnv:
-    """A vector environment; a single one becomes a vector of one, and compound observations are flattened."""
+    """A vector environment; a single one becomes a vector of one, and compound observations are flattened.
+
+    One of tensors is one already.
+    """
+    if hasattr(env, "device") and hasattr(env, "max_episode_steps") and hasattr(env, "num_envs"):
+        return env
     if isinstance(env, gym.Env):
         single = env
         return as_vector(SyncVectorEnv([lambda: single]))

@@ -135,6 +135,8 @@ class SICPPO(Learner):
         )
         self.folder = check_folder(tensorboard)
         self.world = EpisodicWorld(env, constraint, c, policy, pick_device(device), workers)
+        if oracle is None and self.world.costs_in_tensors and not isinstance(constraint.domain, lsip.Finite):
+            self.oracle = BatchedSearch()  # so that the search stays on the device, too
         self.state = self.world.begin(self.seed)
         self._looking = torch.Generator(device=self.device)  # of predictions; a run has a seed a round instead
         self._looking.manual_seed(self.seed + 1)
@@ -142,7 +144,8 @@ class SICPPO(Learner):
     @legibly
     def __repr__(self) -> str:
         best = "no feasible policy yet" if self.best is None else f"best feasible return {self.best[0]:.4g}"
-        name = getattr(self.env.spec, "id", None) or type(innermost(self.env)).__name__
+        spec = getattr(self.env, "spec", None)
+        name = getattr(spec, "id", None) or type(innermost(self.env)).__name__
         return f"{type(self).__name__} on {name}, {self.iteration} iterations, {self.total_steps} steps, {best}"
 
     env = property(lambda self: self.world.env, doc="The environment, as a vector.")
@@ -248,8 +251,8 @@ class SICPPO(Learner):
         fresh = int(np.random.SeedSequence().generate_state(1)[0] >> 1) if seed is None else seed
         limit = None if horizon is None else validation.count("horizon", horizon)
         if limit is None and self.constraint.gamma == 1:
-            limit = getattr(self.env.spec, "max_episode_steps", None)
-            limit = limit or getattr(self.env.unwrapped, "max_episode_steps", None)
+            limit = getattr(getattr(self.env, "spec", None), "max_episode_steps", None)
+            limit = limit or getattr(innermost(self.env), "max_episode_steps", None)
         played = self._fresh(episodes, fresh, deterministic)
         return certify(self.constraint, played, delta=delta, horizon=limit)
 
@@ -390,7 +393,7 @@ class SICPPO(Learner):
             return np.inf
         if alike(episodes):
             return 0.0
-        upper = UpperViolation(self.constraint, episodes, self.device, chance=chance)
+        upper = UpperViolation(self.constraint, evaluation.violation.episodes, self.device, chance=chance)
         named = evaluation.candidates
         looked = worst.points if named is None else np.concatenate([worst.points, named])
         options: dict[str, Any] = {"fallback": self.fallback, "candidates": looked}

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,13 +83,13 @@ class UpperViolation(EpisodeViolation):
         steps = len(self.owner)
         self._sums = sparse.csr_matrix((self.weights * count, (self.owner, np.arange(steps))), shape=(count, steps))
 
-    def _on_device(self) -> DeviceCosts | None:
+    def _on_device(self, **options: Any) -> DeviceCosts | None:
         if self.device is None:
             return None
-        from .device_costs import Raised, on_device
+        from .device_costs import Raised
 
         raised = Raised(self.owner, self.episodes.count, self.factors.deviation, self.factors.excess)
-        return on_device(self.constraint, self.observations, self.actions, self.weights, self.device, raised)
+        return super()._on_device(estimate=raised, **options)
 
     def estimate(self, costs: Array) -> Array:
         """The mean over episodes and its margin, for costs (N, B) of all steps: (N,)."""

@@ -46,6 +46,11 @@ class Update(Protocol):
         """
 
 
+def settled(flag: Tensor) -> bool:
+    """Whether a flag is set, as far as it costs nothing to know: a GPU is not asked, and what follows must not count."""
+    return flag.device.type == "cpu" and bool(flag)
+
+
 def check_counts(**counts: int) -> None:
     """Positive integers, or a clear error."""
     for name, value in counts.items():
