@@ -110,7 +110,9 @@ class PendulumTensors(TensorDynamics):
 
     def advance(self, state: Tensor, actions: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """One step ahead."""
-        angles, speeds, rewards = classic.swing(state[:, 0], state[:, 1], actions[:, 0].to(state.dtype), self.one, torch)
+        angles, speeds, rewards = classic.swing(
+            state[:, 0], state[:, 1], actions[:, 0].to(state.dtype), self.one, torch
+        )
         return torch.stack([angles, speeds], dim=1), rewards, torch.zeros_like(rewards, dtype=torch.bool)
 
     def constraint(self) -> rl.SemiInfiniteCost:

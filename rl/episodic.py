@@ -19,8 +19,8 @@ import lsip
 from . import backprop, critics, validation
 from .advantage import gae
 from .constraint import SemiInfiniteCost
-from .episode_violation import EpisodeViolation
 from .device_costs import speaks_tensors
+from .episode_violation import EpisodeViolation
 from .learner import Evaluation
 from .player import Player, width
 from .policies import MLPCategorical, MLPGaussian, Policy
@@ -102,6 +102,9 @@ class EpisodicWorld:
                 )
             policy = self._policy(size) if self.own_policy is None else self.own_policy
             nets = critics.critics(size, m, tuple(c.hidden))
+        if c.compile:
+            for net in (*policy.children(), *nets.children()):
+                net.compile()
         return State(
             policy.to(self.device),
             np.random.default_rng(seed),

@@ -190,9 +190,7 @@ class Recorder:
         return Rollout(**parts, terminated=self.terminated, last=self.last, steps=0)
 
 
-def play(
-    env: TensorEnv, act: Act, to_env: Act, seed: int, gamma: float, expected: int
-) -> tuple[Rollout, Summary]:
+def play(env: TensorEnv, act: Act, to_env: Act, seed: int, gamma: float, expected: int) -> tuple[Rollout, Summary]:
     """One episode of every copy, and what they show for a discount factor.
 
     The device is asked whether any goes on when the longest should be over, when twice that has passed, and when none

@@ -321,7 +321,9 @@ class SICPPO(Learner):
     def _iterate(self, started: float, share: float) -> Report:
         if callable(self.config.entropy) and isinstance(self.update, PPO):
             self.update = replace(self.update, entropy=at("entropy", self.config.entropy, share, "finite"))
-        return super()._iterate(started, share)
+        # Weights change while they are in use: copies of them in lower precision must not be kept.
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.amp, cache_enabled=False):
+            return super()._iterate(started, share)
 
     def _row(self, report: Report) -> Row:
         row = super()._row(report) | {"evaluation_reward": "", "evaluation_violation": ""}

@@ -42,6 +42,8 @@ class Settings(TypedDict, total=False):
     confirmation: int
     confidence: float
     threads: int
+    amp: bool
+    compile: bool
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ class SICPPOConfig:
     confirmation: int = 4  # times as many, by which one is judged again that looks feasible
     confidence: float = 0.95  # with which these must show it, at every y and for all that a run keeps
     threads: int = 1  # of torch, while learning
+    amp: bool = False  # networks compute in bfloat16 where torch's autocast says that they may
+    compile: bool = False  # `torch.compile` makes kernels of the networks
 
     def __post_init__(self) -> None:
         counts = "episodes epochs critic_epochs minibatch threads evaluation_episodes confirmation"

@@ -142,8 +142,8 @@ def test_played_tensors_are_the_episodes_of_the_arrays(monkeypatch):
         assert found.horizon == pytest.approx(sum(0.9**t for t in range(14)))
     plain = env.step
     monkeypatch.setattr(env, "step", lambda actions: (*plain(actions)[:3], never, {}))
+    env.max_episode_steps = 5
     with pytest.raises(lsip.ModelError, match="did not end within"):
-        env.max_episode_steps = 5
         play(env, ahead, ahead, 0, 1.0, 5)
 
 
@@ -333,3 +333,33 @@ def test_an_environment_of_ones_own_takes_three_functions(update):
     agent.learn(1_000)
     assert {report.arrived <= 1 for report in agent.history} == {True}
     assert env.state.dtype == doubles(CPU)
+
+
+# ---- lower precision, and compiled -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{"amp": True}, {"compile": True}], ids=str)
+def test_a_run_in_lower_precision_or_compiled_is_nearly_the_same(options):
+    env = QueueTensors(16, device="cpu", max_episode_steps=10, compile="compile" in options)
+    plain, other = (
+        rl.SICPPO(env, env.constraint(), device="cpu", episodes=16, hidden=(8,), critic_epochs=2, epochs=2, **more)
+        for more in ({}, options)
+    )
+    for agent in (plain, other):
+        agent.learn(2 * 160, evaluate_every=100)
+        assert all(p.dtype == torch.float32 for p in agent.policy.parameters())
+    rough = 0.05 if "amp" in options else 1e-3
+    for now, expected in zip(other.policy.parameters(), plain.policy.parameters(), strict=True):
+        torch.testing.assert_close(now, expected, rtol=rough, atol=rough)
+    assert other.history[-1].reward == pytest.approx(plain.history[-1].reward, abs=0.5)
+    assert other.history[0].numbers["critic_loss"] == pytest.approx(plain.history[0].numbers["critic_loss"], rel=0.05)
+
+
+def test_compiled_dynamics_are_the_same_episodes():
+    made = [ShipRouteTensors(4, device="cpu", compile=flag) for flag in (False, True)]
+    actions = torch.rand((12, 4, 1), generator=torch.Generator().manual_seed(0))
+    runs = []
+    for env in made:
+        env.reset(seed=0)
+        runs.append([env.step(each)[:2] for each in actions])
+    torch.testing.assert_close(runs[0], runs[1])

@@ -47,7 +47,7 @@ class Update(Protocol):
 
 
 def settled(flag: Tensor) -> bool:
-    """Whether a flag is set, as far as it costs nothing to know: a GPU is not asked, and what follows must not count."""
+    """Whether a flag is set, if a CPU has it; a GPU is not asked, and what follows must have no effect."""
     return flag.device.type == "cpu" and bool(flag)
 
 
