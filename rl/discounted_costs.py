@@ -7,7 +7,7 @@ episode, however often it was played.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,10 +56,6 @@ class Form:
         apart = (rows @ costs.T).T - (costs @ middle)[:, None] + (last - end)
         return apart**2 @ self.shares
 
-    def minus(self, other: Form) -> Form:
-        """Their difference, where neither has squares."""
-        return Form(self.weights - other.weights, self.constant - other.constant)
-
 
 @dataclass(frozen=True, eq=False)
 class DiscountedCosts:
@@ -93,10 +89,6 @@ class DiscountedCosts:
         shares = self.shares(episodes)
         return Form(np.asarray(shares @ self.weights).ravel(), float(shares @ self.tails))
 
-    def episode(self, e: int) -> Form:
-        """Z of a distinct episode."""
-        return Form(np.asarray(self.weights[[e]].todense()).ravel(), float(self.tails[e]))
-
     def scattered(self, episodes: slice, guess: Form) -> Form:
         """The mean of Z_i over some episodes, with rows whose mean of squares is that of Z_i - guess."""
         shares, mean = self.shares(episodes), self.mean(episodes)
@@ -112,19 +104,6 @@ class DiscountedCosts:
         values, vectors = np.linalg.eigh(moments)
         rows, none = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T, np.zeros(len(middle))
         return Form(mean.weights, mean.constant, rows, np.ones(len(rows)), none)
-
-    def part(self, episodes: slice) -> DiscountedCosts:
-        """Some of the episodes, with their steps alone."""
-        kept, which = np.unique(self.which[episodes], return_inverse=True)
-        weights = self.weights[kept]
-        used, costs = np.unique(weights.indices), self.costs
-        return replace(
-            self,
-            costs=lambda y, steps: costs(y, used[steps]),
-            weights=weights[:, used],
-            tails=self.tails[kept],
-            which=which.ravel(),
-        )
 
 
 def of_episodes(constraint: SemiInfiniteCost, episodes: Episodes, horizon: int | None, tail: bool) -> DiscountedCosts:

@@ -303,7 +303,7 @@ def _numbers(stats: Mapping[str, torch.Tensor], others: Mapping[str, torch.Tenso
             "`step` of an update gives numbers by name, tensors without axes, or none at all: {}; got "
             f"{validation.shown(stats)}."
         )
-    told = {**others, **stats}
+    told = {**stats, **others}
     if not told:
         return {}
     return dict(zip(told, torch.stack([t.detach().to(doubles(t.device)) for t in told.values()]).tolist(), strict=True))

@@ -244,7 +244,8 @@ class SICPPO(Learner):
         horizon
             The most steps of an episode, where costs are not discounted; the limit of the environment by default.
         deterministic
-            Whether the policy takes its most likely actions.
+            Whether the policy takes its most likely actions, as `predict` does by default; else it draws them, as
+            `predict(…, deterministic=False)` does. The guarantee says which of the two it is about (`policy`).
         """
         self._warn()
         validation.number("delta", delta, "probability")  # before 20,000 episodes are played for it
@@ -254,7 +255,8 @@ class SICPPO(Learner):
             limit = getattr(getattr(self.env, "spec", None), "max_episode_steps", None)
             limit = limit or getattr(innermost(self.env), "max_episode_steps", None)
         played = self._fresh(episodes, fresh, deterministic)
-        return certify(self.constraint, played, delta=delta, horizon=limit)
+        found = certify(self.constraint, played, delta=delta, horizon=limit)
+        return replace(found, policy="deterministic" if deterministic else "stochastic")
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
