@@ -136,7 +136,8 @@ def show(figures: Figures) -> str:
     ships = {"episodes": "ship: episodes", "excess": "bound - mean", "seconds": "s"}
     queues = {"episodes": "queue: episodes", "excess": "bound - mean", "errors": "standard errors"}
     share = f"missed: {figures['missed_share']:.3g} of all, at most {DELTA:g} are allowed"
-    return f"{table(figures['kinds'], columns)}\n{share}\n\n{table(figures['ship'], ships)}\n\n{table(figures['queue'], queues)}"
+    tight = f"{table(figures['ship'], ships)}\n\n{table(figures['queue'], queues)}"
+    return f"{table(figures['kinds'], columns)}\n{share}\n\n{tight}"
 
 
 @benchmark("certify", "guarantees from fresh episodes: coverage and tightness on policies of known violation", show)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from torch import Tensor
 
 import lsip
 
-from .constraint import SemiInfiniteCost, called
+from .constraint import More, SemiInfiniteCost, called
 from .lifted import doubles, lifted
 from .separation import TUNING
 
@@ -56,6 +56,8 @@ class DeviceCosts:
         Of all B steps; they are copied to the device once.
     estimate
         What stands for the sum over steps.
+    more
+        What the cost asks for besides, of all steps.
     """
 
     def __init__(
@@ -66,13 +68,19 @@ class DeviceCosts:
         weights: Array | Tensor,
         device: torch.device,
         estimate: Estimate = mean,
+        more: More | None = None,
     ) -> None:
         self.estimate = estimate
         change: Callable[..., Any] = (lambda f: f) if constraint.tensors else lifted
-        self._cost, self._bound = change(constraint.cost), change(constraint.bound)
         self.domain, self.device, self.kind = constraint.domain, device, doubles(device)
+        cost = constraint.of_steps(self._placed(more) if more else None)
+        self._cost, self._bound = change(cost), change(constraint.bound)
         self.observations, self.actions, self.weights = map(self.tensor, (observations, actions, weights))
         self.chunk = max(TUNING.costs // max(len(weights), 1), 1)
+
+    def _placed(self, more: More) -> More:
+        """What the cost asks for besides, on the device."""
+        return {k: self._placed(part) if isinstance(part, Mapping) else self.tensor(part) for k, part in more.items()}
 
     def tensor(self, values: Array | Tensor) -> Tensor:
         """Numbers on the device, whole ones as they are."""
@@ -128,6 +136,7 @@ def on_device(
     weights: Array,
     device: torch.device,
     estimate: Estimate = mean,
+    more: More | None = None,
 ) -> DeviceCosts | None:
     """The steps on a device, where their costs can be computed there; None where the host is the place for it.
 
@@ -136,9 +145,9 @@ def on_device(
     """
     if device.type == "mps" and constraint.lipschitz is not None:
         return None
-    if not constraint.tensors and (device.type == "cpu" or not speaks_tensors(constraint, observations, actions)):
+    if not constraint.tensors and (constraint.asks or device.type == "cpu" or not speaks_tensors(constraint, observations, actions)):
         return None
-    return DeviceCosts(constraint, observations, actions, weights, device, estimate)
+    return DeviceCosts(constraint, observations, actions, weights, device, estimate, more)
 
 
 def speaks_tensors(constraint: SemiInfiniteCost, observations: Array, actions: Array) -> bool:

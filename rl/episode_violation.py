@@ -78,9 +78,16 @@ class EpisodeViolation:
 
         e = self.episodes
         if isinstance(e, Episodes):
+            options["more"] = self.more
             return on_device(self.constraint, self.observations, self.actions, self.weights, self.device, **options)
         weights = self.constraint.gamma ** e.times.to(doubles(self.device)) / e.count
+        options["more"] = e.more(self.constraint.asks)
         return DeviceCosts(self.constraint, e.flat(e.observations), e.flat(e.actions), weights, self.device, **options)
+
+    @cached_property
+    def more(self) -> dict[str, Any]:
+        """What the cost asks for besides, of all steps."""
+        return self.host.more(self.constraint.asks)
 
     @property
     def domain(self) -> lsip.Domain:
@@ -104,7 +111,7 @@ class EpisodeViolation:
 
     def costs(self, y: Array) -> Array:
         """c_y at points (N, m) and all B steps: (N, B)."""
-        return self.constraint.steps(y, self.observations, self.actions)
+        return self.constraint.steps(y, self.observations, self.actions, self.more)
 
     def at(self, y: Array, component: NDArray[np.intp]) -> Array:
         """g at points, (N,)."""

@@ -129,7 +129,8 @@ class EpisodicWorld:
         seen = state.observed if kept is None or kept.normaliser is None else kept.normaliser
         normaliser = (seen.mean, seen.deviation) if self.config.normalise and seen.seen else None
         scaled, shaped = self.config.scale_actions, self.own_policy is not None
-        return Player(state.policy, self.space, self.actions, self.periodic, scaled, shaped, normaliser)
+        told = "info" in self.constraint.asks
+        return Player(state.policy, self.space, self.actions, self.periodic, scaled, shaped, told, normaliser)
 
     def episodes(self, player: Player, count: int, seed: int, deterministic: bool) -> Episodes:
         """At least so many; the same seed gives the same ones, whoever plays them."""
@@ -147,7 +148,7 @@ class EpisodicWorld:
         def act(seen: Tensor) -> Tensor:
             return player.sample(seen, noise, deterministic)
 
-        rollout, summary = play(self.env, act, player.to_env, seed, self.config.gamma, self.expected)
+        rollout, summary = play(self.env, act, player.to_env, seed, self.config.gamma, self.expected, player.told)
         self.expected = len(rollout.live)
         return rollout, summary
 
@@ -198,6 +199,8 @@ class EpisodicWorld:
         """Whether the costs of an environment of tensors can be computed where it is: tried with one step."""
         if not self.in_tensors or self.constraint.tensors:
             return self.in_tensors
+        if self.constraint.asks:
+            return False
         seen = np.asarray(self.env.reset(seed=0)[0][:1].cpu())
         done = np.zeros((1, *(self.actions.shape or ())), dtype=self.actions.dtype)
         return speaks_tensors(self.constraint, seen, done)

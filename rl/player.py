@@ -35,6 +35,7 @@ class Player:
     periodic: bool = False  # the environment takes any number, and wraps it itself (its `periodic_actions`)
     scaled: bool = False  # actions from -1 to 1 mean those from the lower to the upper bounds of a Box
     shaped: bool = False  # the policy sees observations in their own shape, and not as vectors
+    told: bool = False  # keep what the environment tells of steps besides, for costs that ask for it
     normaliser: tuple[Tensor, Tensor] | None = None  # mean and deviation of observations; None shows them as they are
 
     @property
@@ -102,7 +103,7 @@ class Player:
     def play(self, env: VectorEnv, seed: int, deterministic: bool = False) -> Episodes:
         """One round of episodes; the seed decides about the environment and about the noise of the policy."""
         generator = self.generator(seed)
-        return play_round(env, lambda seen: self.draw(seen, generator, deterministic), seed, self.to_env)
+        return play_round(env, lambda seen: self.draw(seen, generator, deterministic), seed, self.to_env, told=self.told)
 
     def on_cpu(self) -> Player:
         """A copy that other machines can use."""

@@ -6,9 +6,10 @@ and then: whether any episode goes on, and what the episodes have shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +51,7 @@ class Rollout:
     terminated: Tensor  # (n,)
     last: Tensor  # (n, …)
     steps: int  # how many steps the episodes have
+    info: Mapping[str, Tensor] = field(default_factory=dict)  # (T, n, …), what else was told of steps, if it was kept
 
     @classmethod
     def of(cls, episodes: Episodes | Rollout, device: torch.device) -> Rollout:
@@ -60,7 +62,8 @@ class Rollout:
         arrays = {name: np.array(getattr(episodes, name)) for name in names}
         arrays["rewards"] = (arrays["rewards"] * arrays["live"]).astype(np.float32)
         parts = {name: torch.as_tensor(values, device=device) for name, values in arrays.items()}
-        return cls(**parts, steps=episodes.steps)
+        info = {key: torch.as_tensor(np.array(told), device=device) for key, told in episodes.info.items()}
+        return cls(**parts, steps=episodes.steps, info=info)
 
     @classmethod
     def joined(cls, rounds: Sequence[Rollout]) -> Rollout:
@@ -69,18 +72,36 @@ class Rollout:
             return rounds[0]
         longest = max(len(r.live) for r in rounds)
 
-        def beside(name: str) -> Tensor:
-            parts = [getattr(r, name) for r in rounds]
+        def beside(part_of: Callable[[Rollout], Tensor]) -> Tensor:
+            parts = [part_of(r) for r in rounds]
             ends = [part.new_zeros(longest - len(part), *part.shape[1:]) for part in parts]
             return torch.cat([torch.cat(pair) for pair in zip(parts, ends, strict=True)], dim=1)
 
         once = {name: torch.cat([getattr(r, name) for r in rounds]) for name in ("terminated", "last")}
-        return cls(**{name: beside(name) for name in OVER_TIME}, **once, steps=sum(r.steps for r in rounds))
+        info = {key: beside(lambda r, key=key: r.info[key]) for key in rounds[0].info}
+        over_time = {name: beside(attrgetter(name)) for name in OVER_TIME}
+        return cls(**over_time, **once, steps=sum(r.steps for r in rounds), info=info)
 
     def host(self) -> Episodes:
         """The same in arrays."""
         parts = {name: getattr(self, name).cpu().numpy() for name in (*OVER_TIME, "terminated", "last")}
-        return Episodes(**parts, env_steps=self.env_steps)
+        info = {key: told.cpu().numpy() for key, told in self.info.items()}
+        return Episodes(**parts, env_steps=self.env_steps, info=info)
+
+    def more(self, asks: Sequence[str]) -> dict[str, Any]:
+        """What a cost asks for besides observations and actions, at the steps that exist."""
+        parts = {
+            "next_obs": lambda: self.flat(self.next_observations),
+            "info": lambda: {key: self.flat(told) for key, told in self.info.items()},
+        }
+        return {name: parts[name]() for name in asks}
+
+    @property
+    def next_observations(self) -> Tensor:
+        """What followed each step: (T, n, …)."""
+        after = torch.cat([self.observations[1:], self.last[None]])
+        final = self.final.reshape(*self.final.shape, *[1] * (after.ndim - 2))
+        return torch.where(final, self.last, after)
 
     @property
     def count(self) -> int:
@@ -158,8 +179,9 @@ def discounts(gamma: float, over_time: Tensor) -> Tensor:
 class Recorder:
     """One episode of every copy, step by step: nothing is read from the device."""
 
-    def __init__(self, env: TensorEnv, act: Act, to_env: Act, seed: int | None) -> None:
-        self.env, self.act, self.to_env = env, act, to_env
+    def __init__(self, env: TensorEnv, act: Act, to_env: Act, seed: int | None, told: bool = False) -> None:
+        self.env, self.act, self.to_env, self.told = env, act, to_env, told
+        self.infos: list[dict[str, Tensor]] = []
         with code_of("`reset` of the environment"):
             self.seen, _ = env.reset(seed=seed)
         n = env.num_envs
@@ -177,6 +199,9 @@ class Recorder:
                 following, rewards, ended, cut, info = self.env.step(actions)
             rewards = torch.where(self.running, rewards, 0.0)
             self.record.append((self.seen, actions, drawn, rewards, self.running))
+            if self.told:
+                kept = {k: v for k, v in info.items() if k != "final_obs" and isinstance(v, Tensor)}
+                self.infos.append({k: v for k, v in kept.items() if v.shape[:1] == self.running.shape})
             done = self.running & (ended | cut)
             final = info.get("final_obs", following)
             self.last = torch.where(done.reshape(-1, *[1] * (final.ndim - 1)), final, self.last)
@@ -187,16 +212,19 @@ class Recorder:
     def rollout(self) -> Rollout:
         """All that was played; how many steps exist is not known yet."""
         parts = dict(zip(OVER_TIME, map(torch.stack, zip(*self.record, strict=True)), strict=True))
-        return Rollout(**parts, terminated=self.terminated, last=self.last, steps=0)
+        info = {key: torch.stack([told[key] for told in self.infos]) for key in (self.infos[0] if self.infos else ())}
+        return Rollout(**parts, terminated=self.terminated, last=self.last, steps=0, info=info)
 
 
-def play(env: TensorEnv, act: Act, to_env: Act, seed: int, gamma: float, expected: int) -> tuple[Rollout, Summary]:
+def play(
+    env: TensorEnv, act: Act, to_env: Act, seed: int, gamma: float, expected: int, told: bool = False
+) -> tuple[Rollout, Summary]:
     """One episode of every copy, and what they show for a discount factor.
 
     The device is asked whether any goes on when the longest should be over, when twice that has passed, and when none
     can go on: three times at most.
     """
-    recorder, limit = Recorder(env, act, to_env, seed), env.max_episode_steps
+    recorder, limit = Recorder(env, act, to_env, seed, told), env.max_episode_steps
     for until in sorted({min(expected, limit), min(2 * expected, limit), limit}):
         recorder.go(until - len(recorder.record))
         rollout = recorder.rollout()
@@ -210,4 +238,5 @@ def play(env: TensorEnv, act: Act, to_env: Act, seed: int, gamma: float, expecte
         raise lsip.ModelError(f"An episode did not end within its `max_episode_steps`, {limit}.")
     longest = int(found.longest)
     cut: dict[str, Any] = {name: getattr(rollout, name)[:longest] for name in OVER_TIME}
-    return replace(rollout, **cut, steps=int(found.steps)), found
+    info = {key: values[:longest] for key, values in rollout.info.items()}
+    return replace(rollout, **cut, steps=int(found.steps), info=info), found
