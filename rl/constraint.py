@@ -206,6 +206,21 @@ class SemiInfiniteCost:
             arguments = tuple(torch.as_tensor(np.asarray(each)) for each in arguments)
         return numbers(called(call, function, *arguments), "What cost or bound give", nan=True)
 
+    @property
+    def width(self) -> int:
+        """How many numbers a critic sees of an index point."""
+        return self.domain.dim
+
+    def features(self, points: Array) -> Array:
+        """What it sees: index points (N, m), scaled to the unit box."""
+        low, high = self.domain.lower, self.domain.upper
+        scaled: Array = (points - low) / np.where(high > low, high - low, 1.0)
+        return scaled
+
+    def discounts(self, points: Array) -> Array:
+        """The discount factors of the costs at index points: (N,)."""
+        return np.full(len(points), self.gamma)
+
     def of_steps(self, more: More | None) -> Callable[..., Any]:
         """The cost as a function of points, observations and actions alone, with what it asks for besides."""
         missing = set(self.asks) - set(more or {})
@@ -494,8 +509,8 @@ def _constant(value: ArrayLike) -> Callable[[Any], Any]:
     array = np.asarray(value, dtype=float)
 
     def constant(y: Any) -> Any:
-        if hasattr(y, "new_full") and not array.ndim:
-            return y.new_full((len(y),), float(array))
-        return np.broadcast_to(array, (len(y), *array.shape))
+        if isinstance(y, np.ndarray | lsip.Expression) or array.ndim:
+            return np.broadcast_to(array, (len(y), *array.shape))
+        return 0.0 * y[:, 0] + float(array)
 
     return constant

@@ -145,7 +145,9 @@ def on_device(
     """
     if device.type == "mps" and constraint.lipschitz is not None:
         return None
-    if not constraint.tensors and (constraint.asks or device.type == "cpu" or not speaks_tensors(constraint, observations, actions)):
+    if not constraint.tensors and (
+        constraint.asks or device.type == "cpu" or not speaks_tensors(constraint, observations, actions)
+    ):
         return None
     return DeviceCosts(constraint, observations, actions, weights, device, estimate, more)
 

@@ -56,7 +56,7 @@ class EpisodeViolation:
         return self.host.flat(self.host.actions)
 
     @cached_property
-    def owner(self) -> Array:
+    def owner(self) -> NDArray[np.intp]:
         """The episode of every step: (B,)."""
         live = self.host.live
         return np.broadcast_to(np.arange(self.episodes.count), live.shape)[live]
@@ -112,6 +112,16 @@ class EpisodeViolation:
     def costs(self, y: Array) -> Array:
         """c_y at points (N, m) and all B steps: (N, B)."""
         return self.constraint.steps(y, self.observations, self.actions, self.more)
+
+    def step_costs(self, y: Array, device: torch.device) -> torch.Tensor:
+        """c_y at points (N, m) and all B steps on a device, in single precision: (N, B)."""
+        import torch
+
+        there = self.on_device
+        if there is None:
+            return torch.as_tensor(self.costs(y).astype(np.float32), device=device)
+        with torch.no_grad():
+            return there.costs(there.tensor(y)).float()
 
     def at(self, y: Array, component: NDArray[np.intp]) -> Array:
         """g at points, (N,)."""

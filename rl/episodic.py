@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,9 +24,10 @@ from .episode_violation import EpisodeViolation
 from .learner import Evaluation
 from .player import Player, width
 from .policies import MLPCategorical, MLPGaussian, Policy
-from .rollout import Rollout, Summary, discounts, play
+from .rollout import Rollout, Summary, play
 from .rollouts import AnyEnv, Episodes, as_vector, joined, round_seeds
 from .rules import Objective
+from .several import Several, Violations, violation_of
 from .si_cppo_config import SICPPOConfig
 from .state import KeptPolicy, Normaliser, State
 from .tensor_env import TensorEnv
@@ -43,7 +44,7 @@ class TrainingData:
     """Episodes, and what was computed of them on the way to a batch."""
 
     episodes: Episodes | Rollout
-    violation: EpisodeViolation
+    violation: EpisodeViolation | Violations
     horizon: float  # discounted steps of an episode
     seen: Tensor | None = None  # (steps, k), as the critics see them
     shown: Tensor | None = None  # (steps, …), as the policy does
@@ -58,19 +59,19 @@ class EpisodicWorld:
     def __init__(
         self,
         env: AnyEnv,
-        constraint: SemiInfiniteCost,
+        constraint: SemiInfiniteCost | Sequence[SemiInfiniteCost],
         config: SICPPOConfig,
         policy: Policy | None,
         device: torch.device,
         workers: Literal["ray"] | RayRollouts | None,
     ) -> None:
-        self.env, self.config, self.device = as_vector(env), config, device
-        if not isinstance(constraint, SemiInfiniteCost):
-            raise lsip.ModelError(f"`constraint` must be an rl.SemiInfiniteCost; got {type(constraint).__name__}.")
-        self.constraint, self.own_policy = constraint.for_steps(), policy
+        self.env: Any = as_vector(env)  # a vector of Gymnasium, or one of tensors
+        self.config, self.device = config, device
+        self.constraint, self.own_policy = together(constraint), policy
         self.space, self.actions = self.env.single_observation_space, self.env.single_action_space
         whole = isinstance(env, gym.Env) and not isinstance(env, TensorEnv)  # a single one
-        self.seen = env.observation_space if whole else env.single_observation_space  # not flattened
+        own: Any = env
+        self.seen = own.observation_space if whole else own.single_observation_space  # not flattened
         if not isinstance(self.space, gym.spaces.Box | gym.spaces.Discrete):
             raise lsip.ModelError(
                 f"Observations must be arrays (a Box), numbers of states (Discrete), several of them (MultiDiscrete, "
@@ -84,10 +85,6 @@ class EpisodicWorld:
                 f"The environment is on {self.env.device} and the learner on {device}: give both the same `device`."
             )
         self.expected = getattr(self.env, "max_episode_steps", 0)  # steps of the longest episode, as far as is known
-        domain = self.constraint.domain
-        self._low = self._tensor(domain.lower)
-        wide = np.where(domain.upper > domain.lower, domain.upper - domain.lower, 1.0)
-        self._wide = self._tensor(wide)
 
     def begin(self, seed: int) -> State:
         """The state of a new run."""
@@ -101,7 +98,7 @@ class EpisodicWorld:
                     f"{validation.shown(self.own_policy)}."
                 )
             policy = self._policy(size) if self.own_policy is None else self.own_policy
-            nets = critics.critics(size, m, tuple(c.hidden))
+            nets = critics.critics(size, self.constraint.width, tuple(c.hidden))
         if c.compile:
             for net in (*policy.children(), *nets.children()):
                 net.compile()
@@ -169,7 +166,7 @@ class EpisodicWorld:
 
     def _evaluation(self, episodes: Episodes | Rollout, summary: Summary, candidates: bool) -> Evaluation:
         where = Rollout.of(episodes, self.device) if self.costs_in_tensors else episodes
-        violation = EpisodeViolation(self.constraint, where, self.device)
+        violation = violation_of(self.constraint, where, self.device)
         return Evaluation(
             summary.reward,
             violation,
@@ -197,13 +194,12 @@ class EpisodicWorld:
     @cached_property
     def costs_in_tensors(self) -> bool:
         """Whether the costs of an environment of tensors can be computed where it is: tried with one step."""
-        if not self.in_tensors or self.constraint.tensors:
+        parts = self.constraint.parts if isinstance(self.constraint, Several) else (self.constraint,)
+        if not self.in_tensors or all(part.tensors for part in parts):
             return self.in_tensors
-        if self.constraint.asks:
-            return False
         seen = np.asarray(self.env.reset(seed=0)[0][:1].cpu())
         done = np.zeros((1, *(self.actions.shape or ())), dtype=self.actions.dtype)
-        return speaks_tensors(self.constraint, seen, done)
+        return all(part.tensors or (not part.asks and speaks_tensors(part, seen, done)) for part in parts)
 
     def remember(self, evaluation: Evaluation, state: State) -> None:
         """Evaluations choose what is kept."""
@@ -220,10 +216,12 @@ class EpisodicWorld:
         player = self.player(state)
         random = self.constraint.domain.sample(c.index_points, int(state.rng.integers(2**31)))
         indices = np.concatenate([objective.points, random])
-        data.indices = [(y - self._low) / self._wide for y in self._tensor(indices)]
+        data.indices = list(self._tensor(self.constraint.features(indices)))
         both = player.vectors(torch.cat([e.flat(e.observations), e.last]))
         data.seen = both[: e.steps]
-        advantages, values = self._advantages(e, state, self._signals(e, data, indices, state), both, data.indices)
+        gammas = self._tensor(np.concatenate([[c.gamma], self.constraint.discounts(indices)]))
+        signals = self._signals(e, data, indices, state)
+        advantages, values = self._advantages(e, state, signals, both, data.indices, gammas)
         data.targets = advantages + values
         left = (data.targets[0] - values[0]).var(correction=0)
         data.explained = 1 - left / data.targets[0].var(correction=0).clamp(min=1e-30)
@@ -249,23 +247,17 @@ class EpisodicWorld:
             rewards = (rewards / state.returned.deviation).float()
         if not len(indices):
             return rewards
-        costs = self._costs(data.violation, indices)
+        costs = data.violation.step_costs(indices, self.device)
         if self.config.normalise_costs:
-            sums = torch.einsum("t,tkn->kn", discounts(self.constraint.gamma, e.padded(costs)), e.padded(costs))
+            gammas = self._tensor(self.constraint.discounts(indices))
+            powers = gammas ** torch.arange(len(e.live), device=self.device)[:, None]  # (T, k)
+            sums = torch.einsum("tk,tkn->kn", powers, e.padded(costs))
             state.spent = state.spent.saw(sums.reshape(-1))
             costs = (costs / state.spent.deviation).float()
         return torch.cat([rewards, costs])
 
-    def _costs(self, violation: EpisodeViolation, indices: Array) -> Tensor:
-        """Costs at points (k, m) and all steps: (k, steps)."""
-        there = violation.on_device
-        if there is None:
-            return self._tensor(violation.costs(indices))
-        with torch.no_grad():
-            return there.costs(there.tensor(indices)).float()
-
     def _advantages(
-        self, e: Rollout, state: State, signals: Tensor, both: Tensor, indices: list[Tensor]
+        self, e: Rollout, state: State, signals: Tensor, both: Tensor, indices: list[Tensor], gammas: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Advantages and values of all signals, (1 + k, steps) each.
 
@@ -273,12 +265,11 @@ class EpisodicWorld:
         """
         found = critics.values(state.critics, both, indices)
         here, after = found[:, : e.steps], found[:, e.steps :]
-        gammas = self._tensor(np.array([self.config.gamma] + [self.constraint.gamma] * len(indices)))[:, None]
         over = (e.final & e.terminated)[:, None]
         cut = (e.final & ~e.terminated)[:, None]
         values = e.padded(here)
         ahead = after.expand(len(values), -1, -1)
-        advantages = gae(e.padded(signals), values, after, gammas, self.config.trace, over, cut, ahead)
+        advantages = gae(e.padded(signals), values, after, gammas[:, None], self.config.trace, over, cut, ahead)
         return e.unpadded(advantages), here
 
     def fit_critics(self, evaluation: Evaluation, state: State) -> Mapping[str, Tensor]:
@@ -301,6 +292,19 @@ class EpisodicWorld:
 
     def _tensor(self, values: Array) -> Tensor:
         return torch.as_tensor(np.array(values, dtype=np.float32), device=self.device)
+
+
+def together(constraint: SemiInfiniteCost | Several | Sequence[SemiInfiniteCost]) -> SemiInfiniteCost | Several:
+    """One constraint, or several as one."""
+    if isinstance(constraint, SemiInfiniteCost):
+        return constraint.for_steps()
+    if isinstance(constraint, Several):
+        return constraint
+    if not isinstance(constraint, list | tuple):
+        raise lsip.ModelError(
+            f"`constraint` must be an rl.SemiInfiniteCost, or a list of them; got {type(constraint).__name__}."
+        )
+    return Several(constraint)
 
 
 def _periodic(env: AnyEnv) -> bool:

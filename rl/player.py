@@ -59,7 +59,7 @@ class Player:
         """Observations as the policy sees them: numbers of states as unit vectors."""
         return self.shown(self.vectors(observations))
 
-    def sample(self, observations: Array | Tensor, generator: torch.Generator | None, deterministic: bool) -> Tensor:
+    def sample(self, observations: Array | Tensor, generator: torch.Generator, deterministic: bool) -> Tensor:
         """Actions, on the device."""
         with torch.no_grad():
             return self.policy.sample(self.tensor(observations), generator, deterministic)
@@ -103,7 +103,9 @@ class Player:
     def play(self, env: VectorEnv, seed: int, deterministic: bool = False) -> Episodes:
         """One round of episodes; the seed decides about the environment and about the noise of the policy."""
         generator = self.generator(seed)
-        return play_round(env, lambda seen: self.draw(seen, generator, deterministic), seed, self.to_env, told=self.told)
+        return play_round(
+            env, lambda seen: self.draw(seen, generator, deterministic), seed, self.to_env, told=self.told
+        )
 
     def on_cpu(self) -> Player:
         """A copy that other machines can use."""

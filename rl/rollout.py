@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,14 +71,13 @@ class Rollout:
             return rounds[0]
         longest = max(len(r.live) for r in rounds)
 
-        def beside(part_of: Callable[[Rollout], Tensor]) -> Tensor:
-            parts = [part_of(r) for r in rounds]
+        def beside(parts: list[Tensor]) -> Tensor:
             ends = [part.new_zeros(longest - len(part), *part.shape[1:]) for part in parts]
             return torch.cat([torch.cat(pair) for pair in zip(parts, ends, strict=True)], dim=1)
 
         once = {name: torch.cat([getattr(r, name) for r in rounds]) for name in ("terminated", "last")}
-        info = {key: beside(lambda r, key=key: r.info[key]) for key in rounds[0].info}
-        over_time = {name: beside(attrgetter(name)) for name in OVER_TIME}
+        info = {key: beside([r.info[key] for r in rounds]) for key in rounds[0].info}
+        over_time = {name: beside([getattr(r, name) for r in rounds]) for name in OVER_TIME}
         return cls(**over_time, **once, steps=sum(r.steps for r in rounds), info=info)
 
     def host(self) -> Episodes:
@@ -90,11 +88,12 @@ class Rollout:
 
     def more(self, asks: Sequence[str]) -> dict[str, Any]:
         """What a cost asks for besides observations and actions, at the steps that exist."""
-        parts = {
-            "next_obs": lambda: self.flat(self.next_observations),
-            "info": lambda: {key: self.flat(told) for key, told in self.info.items()},
-        }
-        return {name: parts[name]() for name in asks}
+        known: dict[str, Any] = {}
+        if "next_obs" in asks:
+            known["next_obs"] = self.flat(self.next_observations)
+        if "info" in asks:
+            known["info"] = {key: self.flat(told) for key, told in self.info.items()}
+        return known
 
     @property
     def next_observations(self) -> Tensor:

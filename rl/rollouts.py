@@ -49,11 +49,12 @@ class Episodes:
 
     def more(self, asks: Sequence[str]) -> dict[str, Any]:
         """What a cost asks for besides observations and actions, at the steps that exist."""
-        parts = {
-            "next_obs": lambda: self.flat(self.next_observations),
-            "info": lambda: {key: self.flat(told) for key, told in self.info.items()},
-        }
-        return {name: parts[name]() for name in asks}
+        known: dict[str, Any] = {}
+        if "next_obs" in asks:
+            known["next_obs"] = self.flat(self.next_observations)
+        if "info" in asks:
+            known["info"] = {key: self.flat(told) for key, told in self.info.items()}
+        return known
 
     @property
     def steps(self) -> int:
@@ -86,8 +87,9 @@ def as_vector(env: AnyEnv) -> VectorEnv:
 
     One of tensors is one already.
     """
-    if hasattr(env, "device") and hasattr(env, "max_episode_steps") and hasattr(env, "num_envs"):
-        return env
+    own: Any = env
+    if hasattr(own, "device") and hasattr(own, "max_episode_steps") and hasattr(own, "num_envs"):
+        return own  # type: ignore[no-any-return]
     if isinstance(env, gym.Env):
         single = env
         return as_vector(SyncVectorEnv([lambda: single]))
@@ -189,9 +191,9 @@ def _told(info: Mapping[str, Any], n: int) -> dict[str, Array]:
     """The numbers (n, …) that an environment told of a step, of copies that were reset in it those of before."""
     told = {}
     for key, values in info.items():
-        if not key.startswith("_") and isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
-            if values.shape[:1] == (n,):
-                told[key] = values.astype(float)
+        plain = isinstance(values, np.ndarray) and values.dtype.kind in "biuf" and values.shape[:1] == (n,)
+        if plain and not key.startswith("_"):
+            told[key] = values.astype(float)
     final = info.get("final_info")
     if isinstance(final, Mapping):
         for key, values in _told(final, n).items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from itertools import pairwise
@@ -24,7 +24,7 @@ from . import named_env, validation
 from .batched_search import BatchedSearch
 from .certify import Guarantee, certify
 from .constraint import SemiInfiniteCost
-from .episodic import EpisodicWorld, innermost
+from .episodic import EpisodicWorld, innermost, together
 from .errors import NoGoodPolicyWarning
 from .learner import SETTINGS, Callback, Evaluation, Learner, RunConfig, by_path, rebuilt
 from .logs import Row, check_folder
@@ -34,6 +34,7 @@ from .rollouts import AnyEnv, Episodes, as_vector
 from .rules import Rule, Switch
 from .schedules import at
 from .separation import TUNING, RankedPoints, Room, separate
+from .several import Several, violation_of
 from .si_cppo_config import Settings, SICPPOConfig
 from .state import KeptPolicy, Report, is_part
 from .updates import PPO, Update
@@ -71,7 +72,9 @@ class SICPPO(Learner):
         are flattened, for the constraint too (`gymnasium.spaces.flatten`: keys in order, numbers as unit vectors).
     constraint
         A `SemiInfiniteCost` with a cost of points, observations and actions; an `lsip.Finite` domain gives finitely
-        many constraints.
+        many constraints. Or a list of such constraints, each with its own index set, bound and discount; then y is
+        reported as (k, y, 0, …) for the k-th, padded to the longest. The worst of all is what violates most as it
+        is: divide costs and bounds by what is much of each.
     config
         A `SICPPOConfig`; its fields may also be given by name.
     update
@@ -102,7 +105,7 @@ class SICPPO(Learner):
     def __init__(
         self,
         env: AnyEnv,
-        constraint: SemiInfiniteCost,
+        constraint: SemiInfiniteCost | Sequence[SemiInfiniteCost],
         config: SICPPOConfig | None = None,
         *,
         update: Update | None = None,
@@ -135,7 +138,7 @@ class SICPPO(Learner):
         )
         self.folder = check_folder(tensorboard)
         self.world = EpisodicWorld(env, constraint, c, policy, pick_device(device), workers)
-        if oracle is None and self.world.costs_in_tensors and not isinstance(constraint.domain, lsip.Finite):
+        if oracle is None and self.world.costs_in_tensors and not _finite(self.constraint):
             self.oracle = BatchedSearch()  # so that the search stays on the device, too
         self.state = self.world.begin(self.seed)
         self._looking = torch.Generator(device=self.device)  # of predictions; a run has a seed a round instead
@@ -251,11 +254,17 @@ class SICPPO(Learner):
         validation.number("delta", delta, "probability")  # before 20,000 episodes are played for it
         fresh = int(np.random.SeedSequence().generate_state(1)[0] >> 1) if seed is None else seed
         limit = None if horizon is None else validation.count("horizon", horizon)
-        if limit is None and self.constraint.gamma == 1:
+        if limit is None and self.constraint.gamma == 1:  # of several, the largest
             limit = getattr(getattr(self.env, "spec", None), "max_episode_steps", None)
             limit = limit or getattr(innermost(self.env), "max_episode_steps", None)
         played = self._fresh(episodes, fresh, deterministic)
-        found = certify(self.constraint, played, delta=delta, horizon=limit)
+        if isinstance(self.constraint, Several):
+            # δ is not divided: the worst point of all sets is one point, too.
+            each = [certify(part, played, delta=delta, horizon=limit) for part in self.constraint.parts]
+            k = int(np.argmax([one.bound for one in each]))
+            found = replace(each[k], y=self.constraint.domain.lift(k, each[k].y[None])[0])
+        else:
+            found = certify(self.constraint, played, delta=delta, horizon=limit)
         return replace(found, policy="deterministic" if deterministic else "stochastic")
 
     # ---- learning ---------------------------------------------------------------------------------------------------
@@ -397,7 +406,8 @@ class SICPPO(Learner):
             return np.inf
         if alike(episodes):
             return 0.0
-        upper = UpperViolation(self.constraint, evaluation.violation.episodes, self.device, chance=chance)
+        shown: Any = evaluation.violation
+        upper = violation_of(self.constraint, shown.episodes, self.device, UpperViolation, chance=chance)
         named = evaluation.candidates
         looked = worst.points if named is None else np.concatenate([worst.points, named])
         options: dict[str, Any] = {"fallback": self.fallback, "candidates": looked}
@@ -468,7 +478,7 @@ class SICPPO(Learner):
         cls,
         path: str | Path,
         env: AnyEnv | None = None,
-        constraint: SemiInfiniteCost | None = None,
+        constraint: SemiInfiniteCost | Sequence[SemiInfiniteCost] | None = None,
         *,
         update: Update | None = None,
         oracle: lsip.oracles.Oracle | None = None,
@@ -497,7 +507,7 @@ class SICPPO(Learner):
             held = sum(array.size for array in arrays.values())
         if env is None:
             env = named_env.make(path, named, held)
-        limits = _own(env) if constraint is None else constraint
+        limits = together(_own(env) if constraint is None else constraint)
         with checkpoints.reading(path, cls.kind, facts):
             _check_sizes(path, kept, env, limits, arrays)
         agent = cls.__new__(cls)
@@ -508,13 +518,19 @@ class SICPPO(Learner):
         return agent
 
 
-def _searcher(constraint: SemiInfiniteCost) -> lsip.oracles.Oracle:
+def _searcher(constraint: Any) -> lsip.oracles.Oracle:
     """Branch-and-bound where Lipschitz constants let it prove something with few boxes, else many searches at once."""
     if getattr(constraint, "lipschitz", None) is not None and constraint.domain.dim <= TUNING.coordinates:
         return lsip.oracles.BranchAndBound(max_boxes=TUNING.boxes)
-    discrete = isinstance(getattr(constraint, "domain", None), lsip.Finite)
-    batched = getattr(constraint, "tensors", False) and not discrete
+    several = constraint if isinstance(constraint, list | tuple) and constraint else [constraint]
+    batched = all(getattr(part, "tensors", False) for part in several) and not any(map(_finite, several))
     return BatchedSearch() if batched else CLIMBING
+
+
+def _finite(constraint: Any) -> bool:
+    """Whether there are finitely many index points, or some of several constraints have finitely many."""
+    parts = getattr(constraint, "parts", (constraint,))
+    return any(isinstance(getattr(part, "domain", None), lsip.Finite) for part in parts)
 
 
 def _config(config: SICPPOConfig | None, settings: Settings) -> SICPPOConfig:
@@ -536,10 +552,12 @@ def _check_sizes(
 ) -> None:
     """Refuse networks of other sizes than the file holds, before any are made: a file may ask for anything."""
     space = as_vector(env).single_observation_space
-    if not isinstance(constraint, SemiInfiniteCost) or not isinstance(space, gym.spaces.Box | gym.spaces.Discrete):
+    if not isinstance(constraint, SemiInfiniteCost | Several):
+        return
+    if not isinstance(space, gym.spaces.Box | gym.spaces.Discrete):
         return  # whoever is to learn says what is wrong with them
     seen = width(space)
-    for critic, first in (("reward", seen), ("cost", seen + constraint.domain.dim)):
+    for critic, first in (("reward", seen), ("cost", seen + constraint.width)):
         for i, (before, after) in enumerate(pairwise([first, *config.hidden, 1])):
             name = f"critics/{critic}.{2 * i}.weight"
             if arrays[name].shape == (after, before):

@@ -30,6 +30,7 @@ from scipy import sparse, stats
 
 from .episode_violation import EpisodeViolation
 from .rollouts import Episodes
+from .several import violation_of
 
 if TYPE_CHECKING:
     from .device_costs import DeviceCosts
@@ -112,9 +113,10 @@ class UpperViolation(EpisodeViolation):
         )
 
 
-def margin_at(violation: EpisodeViolation, y: Array, chance: float, trial: int) -> Array:
+def margin_at(violation: Any, y: Array, chance: float, trial: int) -> Array:
     """What chance may add at points (N, m) in a trial of so many episodes like those of a violation: (N,)."""
-    upper = UpperViolation(violation.constraint, violation.episodes, violation.device, chance=chance, trial=trial)
+    options: dict[str, Any] = {"chance": chance, "trial": trial}
+    upper = violation_of(violation.constraint, violation.episodes, violation.device, UpperViolation, **options)
     margin: Array = (upper.values(y) - violation.values(y))[:, 0]
     return margin
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
@@ -60,7 +61,7 @@ class PPOLagrangian(SICPPO):
     def __init__(
         self,
         env: AnyEnv,
-        constraint: SemiInfiniteCost,
+        constraint: SemiInfiniteCost | Sequence[SemiInfiniteCost],
         config: SICPPOConfig | None = None,
         *,
         multiplier: float = 0.0,

@@ -60,7 +60,7 @@ class TRPO:
         step = direction * torch.where(curvature > 0, torch.sqrt(2 * radius / curvature), 0.0)
         start, gains = flat_parameters(policy), batch.weights * batch.advantages
         none = torch.zeros_like(curvature)
-        taken, found = torch.zeros_like(none, dtype=torch.bool), (torch.zeros_like(step), none, none)
+        taken, found = torch.zeros_like(none, dtype=torch.bool), [torch.zeros_like(step), none, none]
         for _ in range(self.halvings):
             set_flat_parameters(policy, start + step)
             with torch.no_grad():
@@ -69,7 +69,7 @@ class TRPO:
                 divergence = (weights * policy.divergence(seen, before)).sum()
             good = (gain > 0) & (divergence <= radius) & ~taken
             tried = (step, divergence, -gain)
-            found = tuple(torch.where(good, new, old) for new, old in zip(tried, found, strict=True))
+            found = [torch.where(good, new, old) for new, old in zip(tried, found, strict=True)]
             taken, step = taken | good, 0.5 * step
             if settled(taken):
                 break
