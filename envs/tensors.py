@@ -66,7 +66,8 @@ class SprayingTensors(TensorDynamics):
     def __init__(self, num_envs: int = 1, *, max_episode_steps: int = spraying.MAX_STEPS, **options: Any) -> None:
         super().__init__(num_envs, max_episode_steps=max_episode_steps, **options)
         self.single_observation_space, self.single_action_space = spraying.spaces()
-        self.start, self.low, self.high = map(self.constant, (spraying.START, spraying.LOW, spraying.HIGH))
+        self.start = self.constant(spraying.START)
+        self.low, self.high = self.constant(spraying.LOW), self.constant(spraying.HIGH)
 
     def first(self, uniform: Tensor) -> Tensor:
         """All begin at the start."""

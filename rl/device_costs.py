@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,6 +16,9 @@ import lsip
 from .constraint import More, SemiInfiniteCost, called
 from .lifted import doubles, lifted
 from .separation import TUNING
+
+if TYPE_CHECKING:
+    from .tail import Tail
 
 Array = NDArray[Any]
 
@@ -58,6 +61,8 @@ class DeviceCosts:
         What stands for the sum over steps.
     more
         What the cost asks for besides, of all steps.
+    tail
+        What follows episodes that were cut off, whose weights come last.
     """
 
     def __init__(
@@ -69,8 +74,9 @@ class DeviceCosts:
         device: torch.device,
         estimate: Estimate = mean,
         more: More | None = None,
+        tail: Tail | None = None,
     ) -> None:
-        self.estimate = estimate
+        self.estimate, self.tail = estimate, tail
         change: Callable[..., Any] = (lambda f: f) if constraint.tensors else lifted
         self.domain, self.device, self.kind = constraint.domain, device, doubles(device)
         cost = constraint.of_steps(self._placed(more) if more else None)
@@ -91,10 +97,15 @@ class DeviceCosts:
         return torch.as_tensor(array, dtype=kind, device=self.device)
 
     def costs(self, y: Tensor) -> Tensor:
-        """c_y at points (N, m) and all steps: (N, B)."""
+        """c_y at points (N, m) and all steps, tails included: (N, B)."""
+        costs = self.step_costs(y)
+        return costs if self.tail is None else torch.cat([costs, self.tail.values(y).to(costs.dtype)], dim=1)
+
+    def step_costs(self, y: Tensor) -> Tensor:
+        """The same without tails."""
         call = "cost(y, observations, actions)"
         costs = called(call, self._cost, y, self.observations, self.actions)
-        return _checked(costs, (len(y), len(self.weights)), call)
+        return _checked(costs, (len(y), len(self.observations)), call)
 
     def violation(self, y: Tensor) -> Tensor:
         """g at points (N, m): (N,)."""
@@ -137,6 +148,7 @@ def on_device(
     device: torch.device,
     estimate: Estimate = mean,
     more: More | None = None,
+    tail: Tail | None = None,
 ) -> DeviceCosts | None:
     """The steps on a device, where their costs can be computed there; None where the host is the place for it.
 
@@ -149,7 +161,7 @@ def on_device(
         constraint.asks or device.type == "cpu" or not speaks_tensors(constraint, observations, actions)
     ):
         return None
-    return DeviceCosts(constraint, observations, actions, weights, device, estimate, more)
+    return DeviceCosts(constraint, observations, actions, weights, device, estimate, more, tail)
 
 
 def speaks_tensors(constraint: SemiInfiniteCost, observations: Array, actions: Array) -> bool:

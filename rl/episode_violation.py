@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from .device_costs import DeviceCosts
     from .rollout import Rollout
+    from .tail import Tail
 
 Array = NDArray[np.float64]
 
@@ -36,6 +37,7 @@ class EpisodeViolation:
     episodes: Episodes | Rollout
     device: torch.device | None = None  # of a learner
     components: int = 1
+    tail: Tail | None = None  # what follows episodes that were cut off; else nothing does
 
     def __post_init__(self) -> None:
         self.on_device = self._on_device()
@@ -57,31 +59,38 @@ class EpisodeViolation:
 
     @cached_property
     def owner(self) -> NDArray[np.intp]:
-        """The episode of every step: (B,)."""
-        live = self.host.live
-        return np.broadcast_to(np.arange(self.episodes.count), live.shape)[live]
+        """The episode of every step, and of every tail: (B,)."""
+        live, count = self.host.live, self.episodes.count
+        owner = np.broadcast_to(np.arange(count), live.shape)[live]
+        return owner if self.tail is None else np.concatenate([owner, np.arange(count)])
 
     @cached_property
     def weights(self) -> Array:
-        """How every step counts in the mean of discounted sums: (B,)."""
+        """How every step, and every tail, counts in the mean of discounted sums: (B,)."""
         live = self.host.live
         times = np.broadcast_to(np.arange(len(live))[:, None], live.shape)[live]
         weights: Array = self.constraint.gamma**times / self.episodes.count
-        return weights
+        if self.tail is None:
+            return weights
+        return np.concatenate([weights, self.tail.weights.cpu().numpy() / self.episodes.count])
 
     def _on_device(self, **options: Any) -> DeviceCosts | None:
         """The steps on the device, where their costs can be computed there."""
         if self.device is None:
             return None
+        import torch
+
         from .device_costs import DeviceCosts, on_device
         from .lifted import doubles
 
         e = self.episodes
         if isinstance(e, Episodes):
-            options["more"] = self.more
+            options |= {"more": self.more, "tail": self.tail}
             return on_device(self.constraint, self.observations, self.actions, self.weights, self.device, **options)
         weights = self.constraint.gamma ** e.times.to(doubles(self.device)) / e.count
-        options["more"] = e.more(self.constraint.asks)
+        if self.tail is not None:
+            weights = torch.cat([weights, self.tail.weights.to(weights) / e.count])
+        options |= {"more": e.more(self.constraint.asks), "tail": self.tail}
         return DeviceCosts(self.constraint, e.flat(e.observations), e.flat(e.actions), weights, self.device, **options)
 
     @cached_property
@@ -110,18 +119,20 @@ class EpisodeViolation:
         return means
 
     def costs(self, y: Array) -> Array:
-        """c_y at points (N, m) and all B steps: (N, B)."""
-        return self.constraint.steps(y, self.observations, self.actions, self.more)
+        """c_y at points (N, m) and all B steps, tails included: (N, B)."""
+        costs = self.constraint.steps(y, self.observations, self.actions, self.more)
+        return costs if self.tail is None else np.concatenate([costs, self.tail.of_arrays(y)], axis=1)
 
     def step_costs(self, y: Array, device: torch.device) -> torch.Tensor:
-        """c_y at points (N, m) and all B steps on a device, in single precision: (N, B)."""
+        """c_y at points (N, m) and all steps, but no tails, on a device and in single precision: (N, steps)."""
         import torch
 
         there = self.on_device
         if there is None:
-            return torch.as_tensor(self.costs(y).astype(np.float32), device=device)
+            costs = self.constraint.steps(y, self.observations, self.actions, self.more)
+            return torch.as_tensor(costs.astype(np.float32), device=device)
         with torch.no_grad():
-            return there.costs(there.tensor(y)).float()
+            return there.step_costs(there.tensor(y)).float()
 
     def at(self, y: Array, component: NDArray[np.intp]) -> Array:
         """g at points, (N,)."""
@@ -148,7 +159,7 @@ class EpisodeViolation:
 
         The sum of gamma^t c_y over an episode changes by at most the sum of gamma^t as fast as c_y.
         """
-        if self.constraint.lipschitz is None:
+        if self.constraint.lipschitz is None or self.tail is not None:  # nobody knows how fast a network changes
             return self
         of_cost, of_bound = np.broadcast_to(np.asarray(self.constraint.lipschitz, dtype=float), (2,))
         x = lsip.Variable(1, name="x")

@@ -22,6 +22,7 @@ from .constraint import SemiInfiniteCost
 from .device_costs import speaks_tensors
 from .episode_violation import EpisodeViolation
 from .learner import Evaluation
+from .lifted import doubles
 from .player import Player, width
 from .policies import MLPCategorical, MLPGaussian, Policy
 from .rollout import Rollout, Summary, play
@@ -30,6 +31,7 @@ from .rules import Objective
 from .several import Several, Violations, violation_of
 from .si_cppo_config import SICPPOConfig
 from .state import KeptPolicy, Normaliser, State
+from .tail import Tail
 from .tensor_env import TensorEnv
 from .updates import Batch, Update
 
@@ -64,7 +66,9 @@ class EpisodicWorld:
         policy: Policy | None,
         device: torch.device,
         workers: Literal["ray"] | RayRollouts | None,
+        evaluation_env: AnyEnv | None = None,
     ) -> None:
+        self.arena: Any = None if evaluation_env is None else as_vector(evaluation_env)  # where policies are judged
         self.env: Any = as_vector(env)  # a vector of Gymnasium, or one of tensors
         self.config, self.device = config, device
         self.constraint, self.own_policy = together(constraint), policy
@@ -72,6 +76,14 @@ class EpisodicWorld:
         whole = isinstance(env, gym.Env) and not isinstance(env, TensorEnv)  # a single one
         own: Any = env
         self.seen = own.observation_space if whole else own.single_observation_space  # not flattened
+        if self.arena is not None and (self.arena.single_observation_space, self.arena.single_action_space) != (
+            self.space,
+            self.actions,
+        ):
+            raise lsip.ModelError(
+                "The evaluation environment must have the observations and actions of the one for learning, "
+                f"{self.space} and {self.actions}."
+            )
         if not isinstance(self.space, gym.spaces.Box | gym.spaces.Discrete):
             raise lsip.ModelError(
                 f"Observations must be arrays (a Box), numbers of states (Discrete), several of them (MultiDiscrete, "
@@ -79,10 +91,11 @@ class EpisodicWorld:
             )
         self.periodic = _periodic(self.env)
         self.pool = _open(workers, env, -(-config.episodes // self.env.num_envs))
-        self.in_tensors = isinstance(self.env, TensorEnv)
-        if self.in_tensors and self.env.device != device:
+        self.in_tensors = isinstance(env, TensorEnv)
+        there = getattr(env, "device", None)
+        if self.in_tensors and there != device:
             raise lsip.ModelError(
-                f"The environment is on {self.env.device} and the learner on {device}: give both the same `device`."
+                f"The environment is on {there} and the learner on {device}: give both the same `device`."
             )
         self.expected = getattr(self.env, "max_episode_steps", 0)  # steps of the longest episode, as far as is known
 
@@ -127,7 +140,8 @@ class EpisodicWorld:
         normaliser = (seen.mean, seen.deviation) if self.config.normalise and seen.seen else None
         scaled, shaped = self.config.scale_actions, self.own_policy is not None
         told = "info" in self.constraint.asks
-        return Player(state.policy, self.space, self.actions, self.periodic, scaled, shaped, told, normaliser)
+        cut = self.config.rollout
+        return Player(state.policy, self.space, self.actions, self.periodic, scaled, shaped, told, cut, normaliser)
 
     def episodes(self, player: Player, count: int, seed: int, deterministic: bool) -> Episodes:
         """At least so many; the same seed gives the same ones, whoever plays them."""
@@ -138,6 +152,13 @@ class EpisodicWorld:
             return joined(self.pool.play(player, seeds, deterministic))
         return joined([player.play(self.env, each, deterministic) for each in seeds])
 
+    def fresh(self, player: Player, count: int, seed: int, deterministic: bool) -> Episodes:
+        """The same where policies are judged: whole episodes of the evaluation environment, where there is one."""
+        if self.arena is None:
+            return self.episodes(player, count, seed, deterministic)
+        player, seeds = replace(player, cut=None), round_seeds(self.arena.num_envs, count, seed)
+        return joined([player.play(self.arena, each, deterministic) for each in seeds])
+
     def _played(self, player: Player, seed: int, deterministic: bool) -> tuple[Rollout, Summary]:
         """A round of an environment of tensors, which stays on the device."""
         noise = player.generator(seed)
@@ -145,12 +166,14 @@ class EpisodicWorld:
         def act(seen: Tensor) -> Tensor:
             return player.sample(seen, noise, deterministic)
 
-        rollout, summary = play(self.env, act, player.to_env, seed, self.config.gamma, self.expected, player.told)
+        rollout, summary = play(
+            self.env, act, player.to_env, seed, self.config.gamma, self.expected, player.told, player.cut
+        )
         self.expected = len(rollout.live)
         return rollout, summary
 
-    def evaluation_of(self, episodes: Episodes) -> Evaluation:
-        """What episodes show."""
+    def evaluation_of(self, episodes: Episodes, state: State | None = None) -> Evaluation:
+        """What episodes show; with a state, its critics say what follows those that were cut off on purpose."""
         live = episodes.live
         summary = Summary(
             False,
@@ -162,11 +185,14 @@ class EpisodicWorld:
             float(episodes.terminated.mean()),
             float((self.config.gamma ** np.arange(len(live)) @ live).mean()),
         )
-        return self._evaluation(episodes, summary, True)
+        return self._evaluation(episodes, summary, True, state)
 
-    def _evaluation(self, episodes: Episodes | Rollout, summary: Summary, candidates: bool) -> Evaluation:
+    def _evaluation(
+        self, episodes: Episodes | Rollout, summary: Summary, candidates: bool, state: State | None
+    ) -> Evaluation:
         where = Rollout.of(episodes, self.device) if self.costs_in_tensors else episodes
-        violation = violation_of(self.constraint, where, self.device)
+        tail = None if state is None or self.config.rollout is None else self._tail(episodes, state)
+        violation = violation_of(self.constraint, where, self.device, tail=tail)
         return Evaluation(
             summary.reward,
             violation,
@@ -177,19 +203,38 @@ class EpisodicWorld:
             violation.candidates() if candidates else None,
         )
 
+    def _tail(self, episodes: Episodes | Rollout, state: State) -> Any:
+        """What follows episodes that were cut off, as the critic of the costs says: of several constraints, a list."""
+        on = Rollout.of(episodes, self.device)
+        seen, lengths = self.player(state).vectors(on.last), on.live.sum(dim=0)
+        critic, unit = state.critics["cost"], state.spent.deviation if self.config.normalise_costs else 1.0
+        parts = self.constraint.parts if isinstance(self.constraint, Several) else (self.constraint,)
+
+        def of(k: int) -> Tail:
+            part = parts[k]
+            weights = part.gamma ** lengths.to(doubles(self.device)) * ~on.terminated
+            if not isinstance(self.constraint, Several):
+                return Tail(critic, seen, weights, part.domain, unit=unit)
+            before = tuple(float(i == k) for i in range(len(parts)))
+            after = self.constraint.width - len(before) - part.domain.dim
+            return Tail(critic, seen, weights, part.domain, before, after, unit)
+
+        tails = [of(k) for k in range(len(parts))]
+        return tails if isinstance(self.constraint, Several) else tails[0]
+
     def evaluate(self, state: State) -> Evaluation:
         """Episodes of an iteration, with a seed of its own."""
         seed = int(np.random.default_rng([self.seed, state.iteration]).integers(2**30))
         player, wanted = self.player(state), self.config.episodes
         if not self.in_tensors:
-            return self.evaluation_of(self.episodes(player, wanted, seed, False))
+            return self.evaluation_of(self.episodes(player, wanted, seed, False), state)
         seeds = round_seeds(self.env.num_envs, wanted, seed)
         rounds = [self._played(player, each, False) for each in seeds]
         rollout = Rollout.joined([each for each, _ in rounds])
         found = Summary(*np.mean([summary for _, summary in rounds], axis=0).tolist())
         if not self.costs_in_tensors:
-            return self._evaluation(rollout.host(), found, True)
-        return self._evaluation(rollout, found, False)
+            return self._evaluation(rollout.host(), found, True, state)
+        return self._evaluation(rollout, found, False, state)
 
     @cached_property
     def costs_in_tensors(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -80,15 +80,24 @@ class RunConfig:
     verbose: bool = False
     checkpoint: str | Path | None = None
     every: int = 1
-    callback: Callback | None = None
+    callback: Callback | Sequence[Callback] | None = None
     after: Callable[[], bool] = field(default=lambda: False)  # of every iteration; true stops
 
     def __post_init__(self) -> None:
         validation.flag("tensorboard", self.tensorboard)
         validation.flag("verbose", self.verbose)
         validation.count("every", self.every)
-        validation.function("callback", self.callback, "agent", "report")
+        for each in self.callbacks:
+            validation.function("callback", each, "agent", "report")
         checkpoints.check_target(self.checkpoint)
+
+    @property
+    def callbacks(self) -> tuple[Callback, ...]:
+        """All of them, in their order."""
+        if isinstance(self.callback, list | tuple):
+            return tuple(self.callback)
+        one: Any = self.callback
+        return () if one is None else (one,)
 
 
 class Learner(ABC):
@@ -153,9 +162,9 @@ class Learner(ABC):
                     if run.checkpoint is not None and state.iteration % run.every == 0:
                         log.flush()
                         self.save(run.checkpoint)
-                    if run.callback is not None:
+                    for callback in run.callbacks:
                         with code_of("The callback"):
-                            stop = bool(answer("callback", run.callback, self, report)) or stop
+                            stop = bool(answer("callback", callback, self, report)) or stop
         except GivenCodeError as error:
             undo()
             raise type(error)(f"{error} This was {place}; {self._kept(run, first)}") from error.__cause__

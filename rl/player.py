@@ -36,6 +36,7 @@ class Player:
     scaled: bool = False  # actions from -1 to 1 mean those from the lower to the upper bounds of a Box
     shaped: bool = False  # the policy sees observations in their own shape, and not as vectors
     told: bool = False  # keep what the environment tells of steps besides, for costs that ask for it
+    cut: int | None = None  # episodes are cut off after so many steps
     normaliser: tuple[Tensor, Tensor] | None = None  # mean and deviation of observations; None shows them as they are
 
     @property
@@ -103,9 +104,11 @@ class Player:
     def play(self, env: VectorEnv, seed: int, deterministic: bool = False) -> Episodes:
         """One round of episodes; the seed decides about the environment and about the noise of the policy."""
         generator = self.generator(seed)
-        return play_round(
-            env, lambda seen: self.draw(seen, generator, deterministic), seed, self.to_env, told=self.told
-        )
+
+        def act(seen: Array) -> Array:
+            return self.draw(seen, generator, deterministic)
+
+        return play_round(env, act, seed, self.to_env, told=self.told, until=self.cut)
 
     def on_cpu(self) -> Player:
         """A copy that other machines can use."""

@@ -212,18 +212,27 @@ class Recorder:
         """All that was played; how many steps exist is not known yet."""
         parts = dict(zip(OVER_TIME, map(torch.stack, zip(*self.record, strict=True)), strict=True))
         info = {key: torch.stack([told[key] for told in self.infos]) for key in (self.infos[0] if self.infos else ())}
-        return Rollout(**parts, terminated=self.terminated, last=self.last, steps=0, info=info)
+        going = self.running.reshape(-1, *[1] * (self.seen.ndim - 1))
+        last = torch.where(going, self.seen, self.last)
+        return Rollout(**parts, terminated=self.terminated, last=last, steps=0, info=info)
 
 
 def play(
-    env: TensorEnv, act: Act, to_env: Act, seed: int, gamma: float, expected: int, told: bool = False
+    env: TensorEnv,
+    act: Act,
+    to_env: Act,
+    seed: int,
+    gamma: float,
+    expected: int,
+    told: bool = False,
+    cut: int | None = None,
 ) -> tuple[Rollout, Summary]:
     """One episode of every copy, and what they show for a discount factor.
 
     The device is asked whether any goes on when the longest should be over, when twice that has passed, and when none
     can go on: three times at most.
     """
-    recorder, limit = Recorder(env, act, to_env, seed, told), env.max_episode_steps
+    recorder, limit = Recorder(env, act, to_env, seed, told), min(env.max_episode_steps, cut or env.max_episode_steps)
     for until in sorted({min(expected, limit), min(2 * expected, limit), limit}):
         recorder.go(until - len(recorder.record))
         rollout = recorder.rollout()
@@ -233,9 +242,9 @@ def play(
             break
     if not found.finite:
         raise lsip.ModelError("The environment gave observations or rewards that are not finite numbers.")
-    if found.going:
+    if found.going and limit != cut:
         raise lsip.ModelError(f"An episode did not end within its `max_episode_steps`, {limit}.")
     longest = int(found.longest)
-    cut: dict[str, Any] = {name: getattr(rollout, name)[:longest] for name in OVER_TIME}
+    parts: dict[str, Any] = {name: getattr(rollout, name)[:longest] for name in OVER_TIME}
     info = {key: values[:longest] for key, values in rollout.info.items()}
-    return replace(rollout, **cut, steps=int(found.steps), info=info), found
+    return replace(rollout, **parts, steps=int(found.steps), info=info), found

@@ -89,7 +89,8 @@ def as_vector(env: AnyEnv) -> VectorEnv:
     """
     own: Any = env
     if hasattr(own, "device") and hasattr(own, "max_episode_steps") and hasattr(own, "num_envs"):
-        return own  # type: ignore[no-any-return]
+        vector: VectorEnv = own
+        return vector
     if isinstance(env, gym.Env):
         single = env
         return as_vector(SyncVectorEnv([lambda: single]))
@@ -132,8 +133,9 @@ def play_round(
     to_env: Callable[[Array], Array] = lambda actions: actions,
     most_steps: int = 100_000,
     told: bool = False,
+    until: int | None = None,
 ) -> Episodes:
-    """One episode of every copy."""
+    """One episode of every copy; with `until`, it is cut off after so many steps."""
     mode = env.metadata.get("autoreset_mode")
     if mode == AutoresetMode.DISABLED:
         raise lsip.ModelError("The environment does not reset its copies by itself; choose another autoreset mode.")
@@ -145,6 +147,9 @@ def play_round(
     record: list[tuple[Array, ...]] = []
     infos: list[dict[str, Array]] = []
     while running.any():
+        if len(record) == until:
+            last[running] = _checked_array("observations", observations, n)[running]
+            break
         if len(record) >= most_steps:
             raise lsip.ModelError(
                 f"An episode did not end within {most_steps} steps; give the environment a time limit."

@@ -132,6 +132,11 @@ class Violations:
         """Of the learner."""
         return self.parts[0].device
 
+    @property
+    def tail(self) -> list[Any]:
+        """What follows episodes that were cut off, for each constraint."""
+        return [part.tail for part in self.parts]
+
     @cached_property
     def host(self) -> Episodes:
         """What was played, in arrays."""
@@ -170,4 +175,6 @@ def violation_of(
     """The violation that episodes show, of one constraint or of several."""
     if isinstance(constraint, SemiInfiniteCost):
         return kind(constraint, episodes, device, **options)
-    return Violations(constraint, [kind(part, episodes, device, **options) for part in constraint.parts])
+    tails = options.pop("tail", None) or [None] * len(constraint.parts)
+    parts = zip(constraint.parts, tails, strict=True)
+    return Violations(constraint, [kind(part, episodes, device, tail=tail, **options) for part, tail in parts])

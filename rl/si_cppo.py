@@ -97,6 +97,8 @@ class SICPPO(Learner):
     workers
         Who plays the episodes: this process by default; "ray", or an `rl.RayRollouts` with settings, plays them on Ray
         across cores or a cluster. The run is the same. `close` ends the workers.
+    evaluation_env
+        Where policies are judged, evaluated and certified, by whole episodes; the environment itself by default.
     """
 
     world: EpisodicWorld
@@ -117,6 +119,7 @@ class SICPPO(Learner):
         device: str = "auto",
         tensorboard: str | Path | None = None,
         workers: Literal["ray"] | RayRollouts | None = None,
+        evaluation_env: AnyEnv | None = None,
         **settings: Unpack[Settings],
     ) -> None:
         c = _config(config, settings)
@@ -137,7 +140,7 @@ class SICPPO(Learner):
             fallback,
         )
         self.folder = check_folder(tensorboard)
-        self.world = EpisodicWorld(env, constraint, c, policy, pick_device(device), workers)
+        self.world = EpisodicWorld(env, constraint, c, policy, pick_device(device), workers, evaluation_env)
         if oracle is None and self.world.costs_in_tensors and not _finite(self.constraint):
             self.oracle = BatchedSearch()  # so that the search stays on the device, too
         self.state = self.world.begin(self.seed)
@@ -222,7 +225,7 @@ class SICPPO(Learner):
     def _fresh(self, count: int, seed: int, deterministic: bool) -> Episodes:
         validation.flag("deterministic", deterministic)
         with self._using_best() as player:
-            played = self.world.episodes(player, validation.count("count", count), validation.seed(seed), deterministic)
+            played = self.world.fresh(player, validation.count("count", count), validation.seed(seed), deterministic)
         return played.first(count)
 
     def certify(
@@ -279,7 +282,7 @@ class SICPPO(Learner):
         checkpoint: str | Path | None = None,
         every: int | None = None,
         target: float | None = None,
-        callback: Callback | None = None,
+        callback: Callback | Sequence[Callback] | None = None,
     ) -> SICPPO:
         """Go on until so many steps have been made in all.
 
@@ -303,7 +306,7 @@ class SICPPO(Learner):
         target
             Stop as soon as a feasible policy returns this much.
         callback
-            Called with the agent and every `Report`; returning True stops.
+            Called with the agent and every `Report`, one or a list of them; any that returns True stops.
         """
         goal = validation.work("total_steps", total_steps)
         validation.count("evaluate_every", evaluate_every)
@@ -372,8 +375,8 @@ class SICPPO(Learner):
         self, count: int, seed: int, deterministic: bool, sure: float | None, *oracles: lsip.oracles.Oracle
     ) -> Report:
         """A report of fresh episodes, of which several oracles may look for the worst; None is for no margin."""
-        episodes = self.world.episodes(self.world.player(self.state), count, seed, deterministic)
-        evaluation = self.world.evaluation_of(episodes)
+        episodes = self.world.fresh(self.world.player(self.state), count, seed, deterministic)
+        evaluation = self.world.evaluation_of(episodes, self.state)
         options: dict[str, Any] = {"fallback": self.fallback, "candidates": evaluation.candidates}
         place = int(np.random.default_rng(seed).integers(2**31))
         answers = [separate(evaluation.violation, oracle, 0.0, place, **options) for oracle in oracles]
@@ -407,10 +410,11 @@ class SICPPO(Learner):
         if alike(episodes):
             return 0.0
         shown: Any = evaluation.violation
-        upper = violation_of(self.constraint, shown.episodes, self.device, UpperViolation, chance=chance)
+        options: dict[str, Any] = {"chance": chance, "tail": shown.tail}
+        upper = violation_of(self.constraint, shown.episodes, self.device, UpperViolation, **options)
         named = evaluation.candidates
         looked = worst.points if named is None else np.concatenate([worst.points, named])
-        options: dict[str, Any] = {"fallback": self.fallback, "candidates": looked}
+        options = {"fallback": self.fallback, "candidates": looked}
         return max(separate(upper, oracle, 0.0, place, **options).value for oracle in oracles) - worst.value
 
     def judge(self, feasible: float = 0.0) -> None:
@@ -457,7 +461,7 @@ class SICPPO(Learner):
         if self.best is None:
             return -np.inf
         with self._using_best() as player:
-            return float(self.world.episodes(player, episodes, seed, True).returns(self.config.gamma).mean())
+            return float(self.world.fresh(player, episodes, seed, True).returns(self.config.gamma).mean())
 
     def remember(self, report: Report, better: bool) -> None:
         """Take note of an evaluation, and of the policy if it is better than all before."""
@@ -488,6 +492,7 @@ class SICPPO(Learner):
         device: str = "auto",
         tensorboard: str | Path | None = None,
         workers: Literal["ray"] | RayRollouts | None = None,
+        evaluation_env: AnyEnv | None = None,
     ) -> SICPPO:
         """An agent that goes on as if it had never stopped; the environment's own `constraint()` is the default.
 
@@ -507,11 +512,12 @@ class SICPPO(Learner):
             held = sum(array.size for array in arrays.values())
         if env is None:
             env = named_env.make(path, named, held)
-        limits = together(_own(env) if constraint is None else constraint)
+        limits: Any = together(_own(env) if constraint is None else constraint)
         with checkpoints.reading(path, cls.kind, facts):
             _check_sizes(path, kept, env, limits, arrays)
         agent = cls.__new__(cls)
         options: dict[str, Any] = {"device": device, "tensorboard": tensorboard, "workers": workers, "policy": policy}
+        options["evaluation_env"] = evaluation_env
         SICPPO.__init__(agent, env, limits, kept, seed=seed, **rebuilt_parts, **options)
         agent.learning_rate = rate
         agent._restore(path, facts, arrays)

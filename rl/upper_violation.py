@@ -115,7 +115,7 @@ class UpperViolation(EpisodeViolation):
 
 def margin_at(violation: Any, y: Array, chance: float, trial: int) -> Array:
     """What chance may add at points (N, m) in a trial of so many episodes like those of a violation: (N,)."""
-    options: dict[str, Any] = {"chance": chance, "trial": trial}
+    options: dict[str, Any] = {"chance": chance, "trial": trial, "tail": violation.tail}
     upper = violation_of(violation.constraint, violation.episodes, violation.device, UpperViolation, **options)
     margin: Array = (upper.values(y) - violation.values(y))[:, 0]
     return margin

@@ -32,6 +32,7 @@ class LagrangianOptions(Settings, total=False):
     device: str
     tensorboard: str | Path | None
     workers: Literal["ray"] | RayRollouts | None
+    evaluation_env: AnyEnv | None
 
 
 class PPOLagrangian(SICPPO):
