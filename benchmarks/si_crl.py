@@ -19,7 +19,7 @@ import numpy as np
 import envs
 import lsip
 from rl.occupancy import optimistic_program
-from rl.plan import plan_optimistically
+from rl.planning import plan_optimistically
 
 from .harness import linear
 from .harness.clock import interleave, timed

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 _MODULES = ("ambiguity", "bases", "catalogue", "oracles", "plotting", "report")
-_ROOMS = {  # where the other names of `public.py` are, which imports all of them
+_ROOMS = {  # where the other names of `public.py` are, which imports all of them: to find a name there takes longer
     "about": "info",
     "ambiguity": "chance cvar scenario_count worst_expectation",
     "domains": "Ball Box Budget Domain Ellipsoid Finite Intersection Interval Polytope Product Simplex Union",
     "errors": "LSIPError MissingExtraError ModelError NotAffineError NotConvexError OutOfTime ProofError RoundingError "
     "UsageError",
-    "expressions": "Constraint Convex DecisionRule Expression Index Parameter Region Rule Variable norm1 norm_inf psd "
-    "spline",
+    "expressions": "Constraint Convex DecisionRule Expression Index Parameter Region Rule Variable derivative gradient "
+    "norm1 norm_inf psd spline",
     "integrals": "expectation integral",
     "model": "Family Problem Program Status WorstViolation forall maximize minimize",
     "solution": "ActivePoint Effort Iterate Solution load",
@@ -40,6 +40,8 @@ def __getattr__(name: str) -> Any:
             globals()[name] = import_module(f".{name}", __name__)
         for room in (room for room, names in _ROOMS.items() if name in names.split()):
             globals()[name] = getattr(import_module(f".{room}", __name__), name)
+        if name not in globals() and name in (public := import_module("lsip.public")).__all__:
+            globals()[name] = getattr(public, name)
     if name in globals():
         return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Bases of polynomials in an index: vectors to be multiplied with variables, as in `chebyshev(t, 5) @ x`.
+"""Bases of functions of an index: vectors to be multiplied with variables, as in `chebyshev(t, 5) @ x`.
 
 They take an index, any scalar expression of one, or numbers; an array of shape s gives shape (*s, degree + 1), so that
 they serve a `Family` too. Chebyshev polynomials are built by halving the degree, which keeps rounding and the width of
@@ -88,6 +88,90 @@ def legendre(t: ArrayLike, degree: int, domain: Interval | tuple[float, float] |
     return chebyshev(t, degree, domain) @ _averages(degree).T
 
 
+def bernstein(t: ArrayLike, degree: int, domain: Interval | tuple[float, float] | None = None) -> Any:
+    """The Bernstein polynomials of a degree, for t between 0 and 1, or on another interval `domain`.
+
+    They are not negative there, and add up to 1; a polynomial lies between the least and the largest of its
+    coefficients.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> lsip.bases.bernstein(0.5, 3)
+    array([0.125, 0.375, 0.375, 0.125])
+    """
+    whole("degree", degree, 0)
+    fits("A basis", int(degree) + 1, most=2**20)
+    low, high = (0.0, 1.0) if domain is None else _ends(domain)
+    t, k = _read(t), np.arange(degree + 1.0)
+    base: Any = np.expand_dims(t, -1) if np.ndim(t) else t
+    u = base if (low, high) == (0.0, 1.0) else (base - low) / (high - low)
+    weights = np.array([float(comb(int(degree), j)) for j in range(int(degree) + 1)])
+    return weights * u**k * (1 - u) ** (degree - k)
+
+
+def trigonometric(t: ArrayLike, degree: int, period: float = 2 * np.pi) -> Any:
+    """Waves of a period: 1, cos(w), …, cos(degree w), sin(w), …, sin(degree w), where w is 2 π t / period.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> t = lsip.Index("t", lsip.Interval(0, 1))
+    >>> lsip.bases.trigonometric(t, 2, period=1).shape
+    (5,)
+    """
+    whole("degree", degree, 0)
+    fits("A basis", 2 * int(degree) + 1, most=2**20)
+    turn = float(numbers(period, "`period`"))
+    if not 0 < turn < np.inf:
+        raise ModelError(f"`period` must be a positive number; got {shown(period)}.")
+    t, k = _read(t), np.arange(degree + 1.0)
+    base: Any = np.expand_dims(t, -1) if np.ndim(t) else t
+    angle = (2 * np.pi / turn) * k * base  # with the default period, 2 π / period is 1 exactly
+    return np.concatenate([np.cos(angle), np.sin(angle[..., 1:])], axis=-1)
+
+
+def bspline(t: ArrayLike, knots: ArrayLike, degree: int = 3) -> Any:
+    """The B-splines of a degree on a sequence of knots, one for each of len(knots) - degree - 1 coefficients.
+
+    Parameters
+    ----------
+    t
+        An index, a scalar expression of one, or numbers, between `knots[degree]` and `knots[-degree - 1]`.
+    knots
+        As for `scipy.interpolate.BSpline`: not decreasing; the first and the last knot are usually repeated degree + 1
+        times.
+    degree
+        3 for cubic splines, which have two continuous derivatives.
+
+    Examples
+    --------
+    An increasing cubic spline through 0 and 1, as low as possible in the middle:
+
+    >>> import numpy as np, lsip
+    >>> knots = np.concatenate([[0] * 3, np.linspace(0, 1, 5), [1] * 3])
+    >>> t = lsip.Index("t", lsip.Interval(0, 1))
+    >>> c = lsip.Variable(7, name="c")
+    >>> curve, middle = lsip.bases.bspline(t, knots) @ c, lsip.bases.bspline(0.5, knots) @ c
+    >>> increasing = lsip.forall(t, lsip.derivative(curve, t) >= 0.5)
+    >>> problem = lsip.Problem(lsip.minimize(middle), [c[0] == 0, c[-1] == 1, increasing])
+    >>> round(problem.solve(verbose=False).value, 6)
+    0.25
+    """
+    from scipy.interpolate import BSpline
+
+    from .expressions.splines import spline
+
+    whole("degree", degree, 0)
+    x, k = numbers(knots, "`knots`"), int(degree)
+    if x.ndim != 1 or len(x) < 2 * k + 2 or not np.isfinite(x).all() or not (np.diff(x) >= 0).all():
+        raise ModelError(
+            f"`knots` must be {2 * k + 2} or more numbers for degree {k}, in increasing order; got {shown(knots)}."
+        )
+    fits("A basis", len(x) - k - 1, most=2**16)
+    return spline(BSpline(x, np.eye(len(x) - k - 1), k, extrapolate=False), t)
+
+
 def _averages(degree: int) -> NDArray[np.float64]:
     """Row n: P_n = sum over j of g_j g_n-j T_|n-2j| with g_j = (2j over j) / 4^j; weights that add up to 1."""
     g = [Fraction(comb(2 * j, j), 4**j) for j in range(degree + 1)]
@@ -103,10 +187,15 @@ def _mapped(t: ArrayLike, domain: Interval | tuple[float, float] | None) -> Any:
     t = _read(t)
     if domain is None:
         return t
-    ends = [domain.lower[0], domain.upper[0]] if isinstance(domain, Interval) else domain
-    low, high = (float(v) for v in _pair(ends))
+    low, high = _ends(domain)
     u: Any = t
     return (u - (low + high) / 2) / ((high - low) / 2)
+
+
+def _ends(domain: Interval | tuple[float, float]) -> tuple[float, float]:
+    ends = [domain.lower[0], domain.upper[0]] if isinstance(domain, Interval) else domain
+    low, high = (float(v) for v in _pair(ends))
+    return low, high
 
 
 def _read(t: ArrayLike) -> Any:

@@ -19,8 +19,8 @@ from .files import check_file, whole_file
 from .legible import picture, shortened
 from .model.families import Seen
 from .model.status import Status
-from .oracles.attained import is_box
 from .solution import sampled_violation as sampled
+from .solution.active import TUNING as READING
 from .solution.solution import DRAWN, Solution
 from .validation import choice, shown
 
@@ -60,20 +60,13 @@ class PlotTuning:
     Parameters
     ----------
     most_panels
-        Families in one picture; below it is said how many more there are.
-    mesh, fine_mesh
-        Points along a side of a heat map, and of one with a curved outline, which is as fine as they are.
-    most_fixed
-        Coordinates of a slice that are written above it.
-    rounding
-        The share of the largest value below which differences mean nothing.
+        Families in one picture, below which is said how many more there are; coordinates of a slice above it.
+    mesh
+        Points along a side of a heat map; a curved outline is as fine as they are.
     """
 
     most_panels: int = 6
-    mesh: int = 241
-    fine_mesh: int = 401
-    most_fixed: int = 4
-    rounding: float = 1e-6
+    mesh: int = 301
 
 
 TUNING = PlotTuning()
@@ -258,7 +251,7 @@ def _draw_map(
     else:
         cut = sampled.slices(violation, domain, points, 1)[0]
         (i, j), worst = cut.axes, cut.through
-        side = TUNING.mesh if is_box(domain) else TUNING.fine_mesh
+        side = TUNING.mesh
         u, v = np.linspace(cut.corners[0], cut.corners[1], side).T
         values = sampled.surface(violation, domain, cut, side)
         colours = _colours(values)
@@ -267,7 +260,7 @@ def _draw_map(
         others = [k for k in range(domain.dim) if k not in (i, j)]
         near = np.asarray((np.abs(points - worst)[:, others] <= 1e-3 * width[others]).all(axis=1))
         if others:
-            shown = others if len(others) <= TUNING.most_fixed else others[: TUNING.most_fixed - 1]
+            shown = others if len(others) <= TUNING.most_panels else others[: TUNING.most_panels - 1]
             fixed = ", ".join(f"{_axis_name(family, k)} = {worst[k]:.4g}" for k in shown)
             more = f" and {len(others) - len(shown)} more" if len(shown) < len(others) else ""
             note = f"slice through the worst point\n{fixed}{more}"
@@ -329,7 +322,7 @@ def _colours(values: Array) -> dict[str, Any]:
 
 def _contours(axes: Axes, u: Array, v: Array, values: Array) -> None:
     finite = values[np.isfinite(values)]
-    if np.ptp(finite) <= TUNING.rounding * np.abs(finite).max():
+    if np.ptp(finite) <= READING.vanishing * np.abs(finite).max():
         return
     axes.contour(u, v, values, levels=9, colors="white", linewidths=0.5, alpha=0.55, linestyles="solid")
     if finite.max() > 1e-3 * np.abs(finite).max() and finite.min() < 0:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import sys
 import textwrap
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from .legible import say
@@ -34,31 +34,7 @@ COLUMNS = (
     ("time", 8),
 )
 WIDTH = sum(width + 1 for _, width in COLUMNS)
-
-
-@dataclass(frozen=True)
-class ProgressTuning:
-    """What a solve looks like while it runs.
-
-    Parameters
-    ----------
-    titles_every
-        Lines between two repetitions of the column titles, which would scroll away otherwise.
-    bar
-        Characters of a progress bar.
-    digits
-        Significant digits of the bounds in a row, which fit into their columns with sign and exponent.
-    prose
-        Characters of a line of prose; the table is about as wide.
-    """
-
-    titles_every: int = 40
-    bar: int = 30
-    digits: int = 9
-    prose: int = 110
-
-
-TUNING = ProgressTuning()
+DIGITS = dict(COLUMNS)["upper"] - len("-.e+308")  # of a bound with sign and exponent
 
 
 class Table:
@@ -77,6 +53,7 @@ class Table:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
         self._lines = 0
+        self._page = shutil.get_terminal_size().lines  # after which titles have scrolled away
         self.rest: Callable[[], None] = _nothing  # called after every line: no sign of life is needed for a while
 
     def start(self, lines: list[str]) -> None:
@@ -88,7 +65,7 @@ class Table:
 
     def row(self, iterate: Iterate) -> None:
         """Print one iteration, given as a row of `Solution.history`."""
-        if self._lines % TUNING.titles_every == 0:
+        if self._lines % self._page == 0:
             self._titles()
         self._lines += 1
         cells = (
@@ -96,8 +73,8 @@ class Table:
             str(iterate.rows),
             str(iterate.cuts),
             number(iterate.value),
-            number(below(iterate.lower, TUNING.digits)),
-            number(above(iterate.upper, TUNING.digits)),
+            number(below(iterate.lower, DIGITS)),
+            number(above(iterate.upper, DIGITS)),
             power(iterate.violation),
             power(above(iterate.bound, 3)),
             power(above(iterate.gap, 3)),
@@ -113,8 +90,8 @@ class Table:
             str(len(solution.cuts)),
             "",
             number(solution.value),
-            number(below(solution.lower, TUNING.digits)),
-            number(above(solution.upper, TUNING.digits)),
+            number(below(solution.lower, DIGITS)),
+            number(above(solution.upper, DIGITS)),
             "",
             power(above(solution.max_violation, 3)) if solution.violation_proven else "-",
             power(above(solution.gap, 3)),
@@ -155,7 +132,7 @@ def summary(solution: Solution) -> list[str]:
     title = solution.status.name.replace("_", " ")
     by = f" to atol = {above(solution.atol, 2):.2g} only" if solution.wide else ""
     lines = [f" {title}{by}{', certified' if solution.certified else ''}"]
-    lines += textwrap.wrap(solution.message, TUNING.prose, initial_indent="   ", subsequent_indent="   ")
+    lines += textwrap.wrap(solution.message, WIDTH, initial_indent="   ", subsequent_indent="   ")
     if math.isfinite(solution.value):
         lines.append(f"   value      {solution.value:.12g}")
         lines.append(f"   {'bounds' if solution.certificate.trusts else 'proven'}     {_enclosure(solution)}")
@@ -200,7 +177,7 @@ def _enclosure(solution: Solution) -> str:
     return "nothing about the optimum"
 
 
-def number(value: float, digits: int = TUNING.digits) -> str:
+def number(value: float, digits: int = DIGITS) -> str:
     """A bound on the optimal value: `digits` significant digits, ``-`` where nothing is known."""
     return f"{value:#.{digits}g}" if math.isfinite(value) else "-"
 
@@ -226,8 +203,9 @@ class Bar:
         """Draw the bar; `name` is the step that has begun."""
         if not self.shown:
             return
-        filled = TUNING.bar * done // max(total, 1)
-        bar = "#" * filled + "." * (TUNING.bar - filled)
+        bar_width = WIDTH // 3
+        filled = bar_width * done // max(total, 1)
+        bar = "#" * filled + "." * (bar_width - filled)
         line = f"[{bar}] {done}/{total}  {time.monotonic() - self.began:.0f} s  {name}"
         say(line.ljust(self.length), start="\r", end="", stream=sys.stderr)
         self.length = len(line)

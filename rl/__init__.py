@@ -14,7 +14,8 @@ from .constraint import SemiInfiniteCost, Worst
 from .dataset import Dataset, OptimisticSet
 from .errors import GivenCodeError, InfeasibleError, NoGoodPolicyWarning, OracleError, OracleWarning
 from .evaluation import Exact, MonteCarlo, TemporalDifference
-from .plan import Plan, plan, plan_optimistically
+from .plan import Plan
+from .planning import plan, plan_optimistically
 from .si_crl import Learned, si_crl, si_crl_steps
 from .sicmdp import SICMDP, Specification, policy_of, uniform_policy
 from .simulator import Simulator

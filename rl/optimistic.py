@@ -17,7 +17,7 @@ import lsip
 from lsip.deadline import check
 
 from .dataset import Matrix, OptimisticSet
-from .discounted_solve import solver
+from .discounted_solve import Solve, solver
 from .occupancy import fill
 from .sicmdp import SICMDP, Specification, horizon
 
@@ -58,6 +58,8 @@ class Greedy:
 class KnownModel:
     """One model: nothing to choose but the actions."""
 
+    inexact = 0.0  # how far the sum of a row of transitions may be off, which are as they are given here
+
     def __init__(self, mdp: SICMDP) -> None:
         self.rows, self.actions = mdp.rows, mdp.actions
 
@@ -84,6 +86,7 @@ class ModelSet:
         self.upper = models.upper.reshape(S * A, S)
         self.room = np.ascontiguousarray((self.upper - self.lower).T)  # (S, S * A): a successor is a row
         self.left = np.maximum(1.0 - self.lower.sum(axis=1), 0.0)
+        self.inexact = 2 * (S + 8) * EPS  # transitions are filled in
 
     def horizon(self, gamma: float) -> float:
         """How many discounted visits there are at most, in any of the models."""
@@ -165,25 +168,35 @@ class Maximiser:
         self.values = values
         greedy, factors = last
         self.known[id(greedy)] = greedy, factors(spec.mu, True)
-        x, radius = self.reached(*self.known[id(greedy)])
+        x, radius = self.reached(*self.known[id(greedy)], factors)
         doubt = 4 * (S + 10) * EPS * (np.abs(reward).max() + 2 * np.abs(values).max())
         bound = float(spec.mu @ values) + (max(rise, 0.0) + doubt) * self.horizon * float(spec.mu.sum())
         return lsip.Extreme(x, bound, greedy, radius)
 
-    def reached(self, greedy: Greedy, visits: Array) -> tuple[Array, Array]:
+    def reached(self, greedy: Greedy, visits: Array, factors: Solve) -> tuple[Array, Array]:
         """(V_r, visits) of a deterministic policy, and how far the exact numbers may be from them.
 
-        What is left over in v = mu + gamma P' v is amplified by the horizon at most, in the sum of all visits.
+        What is left over in v = mu + gamma P' v is spread by M = (I - gamma P')^-1, which has no negative entry: for
+        what is left over at most, t, and any w, M t <= w + horizon * (the sum of what t exceeds w - gamma P' w by).
         """
         spec, chain = self.spec, self.model.chain(greedy)
-        S, gamma, size = spec.states, spec.gamma, float(np.abs(visits).sum())
-        residual = spec.mu - (visits - gamma * np.asarray(chain.T @ visits).ravel())
-        rounding = 2 * (S + 8) * EPS * (1 + 2 * size)  # of the residual, and of transitions that were filled in
-        off = 2 * (float(np.abs(residual).sum()) + rounding) * self.horizon
+        gamma, size = spec.gamma, float(np.abs(visits).sum())
+        terms = (_most_entries(chain) + 8) * EPS
+
+        def flow(v: Array) -> Array:
+            return gamma * np.asarray(chain.T @ v).ravel()
+
+        left = np.abs(spec.mu - (visits - flow(visits))) + 2 * terms * (spec.mu + np.abs(visits) + flow(np.abs(visits)))
+        spread = 2 * np.maximum(factors(left, True), 0.0)
+        back = flow(spread)
+        over = float((np.maximum(left - (spread - back), 0.0) + 2 * terms * (left + spread + back)).sum())
+        off = 2 * (spread + self.horizon * (over + self.model.inexact * (1 + 2 * size)))
         x = self.point(greedy, visits)
-        radius = np.full(len(x), off)
-        radius[0] = (off + 2 * (spec.r.size + 8) * EPS * size) * float(np.abs(spec.r).max())
-        return x, radius
+        pairs = np.zeros(spec.r.shape)
+        pairs[np.arange(spec.states), greedy.actions] = off
+        gains = np.abs(spec.r)[np.arange(spec.states), greedy.actions]
+        doubt = 2 * (off + (spec.r.size + 8) * EPS * np.abs(visits)) @ gains
+        return x, np.concatenate([[doubt], spec.costs.weights(pairs)])
 
     def point(self, greedy: Greedy, visits: Array) -> Array:
         """(V_r, visits) of a deterministic policy with these state visits (S,)."""
@@ -203,4 +216,13 @@ class Maximiser:
 
     def visits(self, greedy: Greedy) -> Array:
         """Discounted visits of the states (S,) under a policy in its own model."""
-        return solver(self.model.chain(greedy), self.spec.gamma)(self.spec.mu, True)
+        return self.factors(greedy)(self.spec.mu, True)
+
+    def factors(self, greedy: Greedy) -> Solve:
+        """How to solve the equations of a policy in its own model."""
+        return solver(self.model.chain(greedy), self.spec.gamma)
+
+
+def _most_entries(chain: Matrix) -> int:
+    """How many predecessors a state has at most."""
+    return len(chain) if isinstance(chain, np.ndarray) else int(np.bincount(chain.indices, minlength=1).max())

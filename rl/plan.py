@@ -1,62 +1,32 @@
-"""Plan in a known model: the policy, its value, and the proof."""
+"""A plan: a policy, its value, and the proof."""
 
 from __future__ import annotations
 
-import inspect
-import time
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, TypedDict, Unpack
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 import lsip
-from lsip.deadline import within
 from lsip.legible import legibly
-from lsip.model import Answer
 from lsip.proof import closed, relative_gap
 from lsip.solution import above, below
 
-from . import checkpoint, plan_file, validation
-from .dataset import OptimisticSet
-from .errors import InfeasibleError
-from .occupancy import OccupancyProgram, fill, most_share, optimistic_program, planning_program
-from .optimistic import KnownModel, Maximiser, ModelSet
-from .sicmdp import SICMDP, Specification, as_model, as_specification, policy_of
+from . import checkpoint, plan_file
+from .occupancy import OccupancyProgram, most_share, planning_program
+from .optimistic import KnownModel, Maximiser
+from .sicmdp import SICMDP, Specification, as_model, policy_of
 
 Array = NDArray[np.float64]
-METHODS = ("auto", "lp", "decompose")
 LEARNED = (
     "Only the plan of a known model can be saved; what was learned belongs to its data. Keep those, as in "
     "np.save('counts.npy', data.counts), and learn from rl.Dataset(counts) again."
 )
-DECOMPOSE_OPTIONS = [
-    name
-    for name in inspect.signature(lsip.decompose).parameters
-    if name not in ("problem", "maximise", "tol", "oracle", "verbose")
-]
-
-
-class SolverOptions(TypedDict, total=False):
-    """What is passed on to `lsip.Problem.solve`, and to `lsip.decompose` if it has it."""
-
-    master: str
-    atol: float | None
-    max_iterations: int
-    time_limit: float | None
-    polish: bool
-    sample_first: bool
-    seed: int
-    callback: Callable[[lsip.Iterate], Any] | None
-    warm_start: lsip.Solution | None
-
-
-class PlanOptions(SolverOptions, total=False):
-    """The same, with what to start from: index points of the one, policies of the other."""
-
-    start: Sequence[Array] | Iterable[lsip.Extreme] | None
+# The gap between the value of the policy itself and the bound, at most, in tolerances: one is that of the solve, and
+# the other is for the policy, which is not the point of the solve to the last digit.
+CLOSED = 2.0
 
 
 class Solved(Protocol):
@@ -89,29 +59,6 @@ class Solved(Protocol):
     @property
     def active(self) -> tuple[lsip.ActivePoint, ...]:
         """The index points that hold the value down."""
-
-
-@dataclass(frozen=True)
-class PlanTuning:
-    """How a plan is made.
-
-    Parameters
-    ----------
-    large
-        Possible transitions (s, a, s') from which on policies are generated instead of writing one large LP.
-    kept, most_kept
-        The share of a time limit, and the seconds at most, for proving what the policy itself returns.
-    closed
-        Times the tolerance: the gap between the value of the policy itself and the bound, at most.
-    """
-
-    large: int = 1_000
-    kept: float = 0.1
-    most_kept: float = 1.0
-    closed: float = 2.0
-
-
-TUNING = PlanTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +109,7 @@ class Plan:
         """
         if self.reached is None or not self.solution.certified:
             return bool(self.solution.certified)
-        return closed(self.lower, self.upper, TUNING.closed * self.solution.tol, TUNING.closed * self.solution.atol)
+        return closed(self.lower, self.upper, CLOSED * self.solution.tol, CLOSED * self.solution.atol)
 
     @property
     def status(self) -> lsip.Status:
@@ -223,149 +170,10 @@ class Plan:
     __repr__ = __str__
 
 
-def plan(
-    mdp: SICMDP,
-    *,
-    method: str = "auto",
-    tol: float = 1e-7,
-    oracle: lsip.oracles.Oracle | None = None,
-    verbose: bool = False,
-    **options: Unpack[PlanOptions],
-) -> Plan:
-    """The best policy of a known model, by the LSIP over its occupancy measures.
-
-    Parameters
-    ----------
-    mdp
-        The model.
-    method
-        "lp" writes the program down; "decompose" generates policies and index points together, for large models;
-        "auto" chooses by size.
-    tol
-        Relative gap to reach.
-    oracle
-        Separation over Y, one of `lsip.oracles`; certified branch-and-bound where that is possible by default.
-    options
-        Passed on to `lsip.Problem.solve` or `lsip.decompose`: `time_limit`, `max_iterations`, …
-
-    Raises
-    ------
-    InfeasibleError
-        When no policy keeps every constraint; it names the index points that conflict.
-
-    Examples
-    --------
-    >>> import envs, rl
-    >>> mdp = envs.sewage(states=4, actions=2, seed=1)
-    >>> best = rl.plan(mdp)
-    >>> best.certified, abs(best.value - mdp.value(best.policy)) < 1e-9, mdp.worst_violation(best.policy).value <= 1e-9
-    (True, True, True)
-    """
-    began, mdp = time.perf_counter(), as_model(mdp)
-    limit = options.get("time_limit")
-    if limit is not None:
-        validation.number("time_limit", limit, "nonnegative")
-        options["time_limit"] = limit - min(TUNING.kept * limit, TUNING.most_kept)
-    entries = mdp.rows if isinstance(mdp.rows, np.ndarray) else mdp.rows.data
-    validation.number("tol", tol, "positive")
-    if _choose(method, int(np.count_nonzero(entries))) == "decompose":
-        best = _decomposed(mdp.specification, KnownModel(mdp), None, tol, oracle, verbose, options)
-    else:
-        best = _solved(planning_program(mdp), tol, oracle, verbose, options)
-    left = None if limit is None else max(began + limit - time.perf_counter(), 0.0)
-    try:
-        with within(left):
-            reached = proven_value(mdp, best.policy, best)
-    except lsip.OutOfTime:
-        reached = -np.inf
-    return replace(best, reached=reached, mdp=mdp)
-
-
-def proven_value(mdp: SICMDP, policy: Array, solved: Plan | None = None) -> float:
-    """V_r of a policy, rounded down; -inf unless it is proven to keep the constraint for every y.
-
-    A mixture that was `solved` for has enclosed the same costs before; without it, nothing is taken from a solve.
-    """
-    known = None
-    if solved is not None and solved.method == "decompose":
-        known = lambda visits: solved.solution.program.violation(0, np.append(0.0, visits))  # noqa: E731
-    if not mdp.keeps(policy, known):
-        return -np.inf
-    value, doubt = mdp.value(policy), mdp.doubt(policy)
-    return float(value - 2 * doubt * np.abs(mdp.r).max())
-
-
-def plan_optimistically(
-    spec: Specification,
-    models: OptimisticSet,
-    *,
-    method: str = "auto",
-    form: str = "sparse",
-    tol: float = 1e-7,
-    oracle: lsip.oracles.Oracle | None = None,
-    verbose: bool = False,
-    **options: Unpack[PlanOptions],
-) -> Plan:
-    """The best policy in the best model of a set: the extended LSIP over z(s, a, s')."""
-    spec = as_specification(spec)
-    if not isinstance(models, OptimisticSet):
-        raise lsip.ModelError(
-            f"`models` must be an rl.OptimisticSet, as data.optimistic_set(delta) gives; got "
-            f"{validation.shown(models)}."
-        )
-    spec.check(*models.lower.shape[:2])
-    if _choose(method, int(np.count_nonzero(models.upper))) == "decompose":
-        return _decomposed(spec, ModelSet(models), models, tol, oracle, verbose, options)
-    return _solved(optimistic_program(spec, models, form), tol, oracle, verbose, options)
-
-
 def read_plan(program: OccupancyProgram, solution: Solved) -> Plan:
     """What a solution of an occupancy program says about the policy."""
     q = np.maximum(program.occupancy(solution.x), 0.0)
     return Plan(policy_of(q), q, solution, "lp", program.specification, program.model(solution.x))
-
-
-def _choose(method: str, entries: int) -> str:
-    validation.choice("method", method, tuple(METHODS))
-    return method if method != "auto" else "decompose" if entries > TUNING.large else "lp"
-
-
-def _solved(
-    program: OccupancyProgram,
-    tol: float,
-    oracle: lsip.oracles.Oracle | None,
-    verbose: bool,
-    options: PlanOptions,
-) -> Plan:
-    _check_oracle(oracle)
-    solution = program.problem.solve(tol=tol, oracle=oracle, verbose=verbose, **options)
-    refuse_infeasible(solution)
-    return read_plan(program, solution)
-
-
-def _decomposed(
-    spec: Specification,
-    model: KnownModel | ModelSet,
-    models: OptimisticSet | None,
-    tol: float,
-    oracle: lsip.oracles.Oracle | None,
-    verbose: bool,
-    options: PlanOptions,
-) -> Plan:
-    """Policies and index points, generated together."""
-    _check_oracle(oracle)
-    unknown = [name for name in options if name not in DECOMPOSE_OPTIONS]
-    if unknown:
-        raise lsip.ModelError(
-            f'Unknown option {", ".join(unknown)}; method "decompose", which "auto" takes for large models, has '
-            f'{", ".join(DECOMPOSE_OPTIONS)}. Options of `lsip.Problem.solve` go with method="lp".'
-        )
-    maximise = Maximiser(spec, model)
-    known: dict[str, Any] = {**options}
-    solution = lsip.decompose(mixture_problem(maximise), maximise, tol=tol, oracle=oracle, verbose=verbose, **known)
-    refuse_infeasible(solution)
-    best = read_mixture(solution, maximise)
-    return best if models is None else replace(best, model=_mixed(solution, maximise, models, best.occupancy))
 
 
 def mixture_problem(maximise: Maximiser) -> lsip.Problem:
@@ -385,18 +193,18 @@ def read_mixture(solution: lsip.Decomposition, maximise: Maximiser) -> Plan:
     return Plan(policy_of(q), q, solution, "decompose", maximise.spec)
 
 
-def _mixed(solution: lsip.Decomposition, maximise: Maximiser, models: OptimisticSet, q: Array) -> Array:
-    """P' of a mixture of policies, each with a model of its own: z / q, one atom at a time."""
-    S, A = q.shape
-    states = np.arange(S)
-    z = np.zeros((S, A, S))
-    for atom in solution.atoms:
-        weight = atom.weight * maximise.occupancy(atom.data)[states, atom.data.actions]
-        z[states, atom.data.actions] += weight[:, None] * maximise.model.chain(atom.data)
-    seen = q > 1e-12
-    z[seen] /= q[seen][:, None]
-    z[~seen] = fill(models.lower[~seen], models.upper[~seen], states)
-    return z
+def proven_value(mdp: SICMDP, policy: Array, solved: Plan | None = None) -> float:
+    """V_r of a policy, rounded down; -inf unless it is proven to keep the constraint for every y.
+
+    A mixture that was `solved` for has enclosed the same costs before; without it, nothing is taken from a solve.
+    """
+    known = None
+    if solved is not None and solved.method == "decompose":
+        known = lambda visits: solved.solution.program.violation(0, np.append(0.0, visits))  # noqa: E731
+    if not mdp.keeps(policy, known):
+        return -np.inf
+    value, doubt = mdp.value(policy), mdp.doubt(policy)
+    return float(value - 2 * doubt * np.abs(mdp.r).max())
 
 
 def check_proof(plan: Plan) -> None:
@@ -406,7 +214,8 @@ def check_proof(plan: Plan) -> None:
         known = solution.maximise
         maximise = Maximiser(known.spec, known.model)  # without the values of its last call
         for atom in solution.atoms:
-            reached, radius = maximise.reached(atom.data, maximise.visits(atom.data))
+            factors = maximise.factors(atom.data)
+            reached, radius = maximise.reached(atom.data, factors(maximise.spec.mu, True), factors)
             if not (np.abs(reached - atom.x) <= radius + atom.radius).all() or not (radius <= 4 * atom.radius).all():
                 raise lsip.ProofError("A policy of the mixture does not have the return and the visits that it claims.")
         solution.verify(maximise)
@@ -425,28 +234,3 @@ def check_proof(plan: Plan) -> None:
         proven = -np.inf if plan.mdp is None else proven_value(plan.mdp, plan.policy)
         if plan.reached is None or not plan.reached <= proven:
             raise lsip.ProofError("The policy itself is not proven to return what is claimed and keep the constraint.")
-
-
-def _check_oracle(oracle: lsip.oracles.Oracle | None) -> None:
-    if oracle is not None:
-        validation.oracle(oracle)
-
-
-def refuse_infeasible(solution: Answer | lsip.Decomposition) -> None:
-    """Raise InfeasibleError, with the index points that conflict, if that is what a solution says."""
-    if solution.status is not lsip.Status.INFEASIBLE:
-        return
-    points = solution.active
-    where = "; ".join("(" + ", ".join(f"{v:.6g}" for v in a.point) + ")" for a in points[:6])
-    weights = ", ".join(f"{a.multiplier:.3g}" for a in points[:6])
-    why = (
-        f"every one breaks that at the index point {where}"
-        if len(points) == 1
-        else f"those at the index points {where} contradict each other (a combination of them with weights {weights} "
-        "is violated by every policy)"
-    )
-    raise InfeasibleError(
-        f"No policy keeps every constraint: {why}. Raise the bound there, or lower the cost.",
-        points,
-        solution,
-    )

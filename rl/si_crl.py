@@ -19,7 +19,8 @@ from .binary import BinaryModel
 from .certify import Guarantee
 from .dataset import Dataset, OptimisticSet, as_dataset
 from .occupancy import optimistic_program
-from .plan import LEARNED, METHODS, Plan, SolverOptions, plan_optimistically, read_plan, refuse_infeasible
+from .plan import LEARNED, Plan, read_plan
+from .planning import METHODS, SolverOptions, plan_optimistically, refuse_infeasible
 from .sicmdp import SICMDP, Specification, as_specification, policy_of
 
 Array = NDArray[np.float64]

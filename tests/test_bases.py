@@ -10,6 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.polynomial import chebyshev, legendre, polynomial
+from scipy import special
+from scipy.interpolate import BSpline
+from scipy.optimize import linprog
 
 import lsip
 from lsip.errors import ModelError
@@ -105,3 +108,75 @@ def test_a_family_of_functions_can_use_a_basis() -> None:
 def test_wrong_bases_are_refused(call: Any, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         call()
+
+
+@given(
+    st.integers(1, 4),
+    st.sets(st.integers(1, 99).map(lambda k: k / 100), max_size=6),
+    st.lists(st.floats(0, 1), min_size=1, max_size=5),
+)
+def test_b_splines_are_scipy_s(degree: int, inside: set[float], points: list[float]) -> None:
+    knots = np.concatenate([[0.0] * (degree + 1), sorted(inside), [1.0] * (degree + 1)])
+    t, count = lsip.Index("t", lsip.Interval(0, 1)), len(knots) - degree - 1
+    found = lsip.bases.bspline(t, knots, degree)
+    expected = BSpline(knots, np.eye(count), degree)(np.array(points))
+    assert found.shape == (count,)
+    np.testing.assert_allclose(found.at({t: np.array(points)}), expected, atol=1e-9)
+    np.testing.assert_allclose(lsip.bases.bspline(np.array(points), knots, degree), expected, atol=1e-9)
+
+
+def test_bernstein_polynomials_and_waves_have_their_values() -> None:
+    t, points = lsip.Index("t", lsip.Interval(1, 3)), np.linspace(1, 3, 7)
+    u = (points - 1) / 2
+    expected = np.stack([special.comb(5, k) * u**k * (1 - u) ** (5 - k) for k in range(6)], axis=-1)
+    for found in (lsip.bases.bernstein(t, 5, (1, 3)).at({t: points}), lsip.bases.bernstein(points, 5, (1, 3))):
+        np.testing.assert_allclose(found, expected, atol=1e-14)
+    angle = np.pi * points[:, None] * np.arange(4)
+    expected = np.concatenate([np.cos(angle), np.sin(angle[:, 1:])], axis=-1)
+    for found in (lsip.bases.trigonometric(t, 3, 2.0).at({t: points}), lsip.bases.trigonometric(points, 3, 2.0)):
+        np.testing.assert_allclose(found, expected, atol=1e-14)
+
+
+def test_a_monotone_spline_is_fitted_with_proof() -> None:
+    """Against a linear program on a grid, which bounds from below."""
+    knots = np.concatenate([[0] * 3, np.linspace(0, 1, 8), [1] * 3])
+    t, c, e = lsip.Index("t", lsip.Interval(0, 1)), lsip.Variable(10, name="c"), lsip.Variable(name="e")
+    curve = lsip.bases.bspline(t, knots) @ c
+    limits = [np.abs(curve - np.sin(5 * t)) <= e, lsip.derivative(curve, t) >= 0]
+    problem = lsip.Problem(lsip.minimize(e), [lsip.forall(t, limits)])
+    solution = problem.solve(verbose=False)
+    assert_certified(problem, solution, 1e-7)
+    points = np.linspace(0, 1, 401)
+    spline = BSpline(knots, np.eye(10), 3)
+    values, slopes, one = spline(points), spline(points, nu=1), np.ones((401, 1))
+    rows, target = np.block([[values, -one], [-values, -one], [-slopes, 0 * one]]), np.sin(5 * points)
+    grid = linprog(np.eye(11)[10], rows, np.concatenate([target, -target, 0 * target]), bounds=(None, None))
+    assert grid.fun - 1e-7 <= solution.value <= grid.fun + 1e-3
+
+
+def test_splines_whose_values_are_arrays_keep_their_axes() -> None:
+    t, knots = lsip.Index("t", lsip.Interval(0, 1)), np.concatenate([[0] * 3, [0.5], [1] * 3])
+    table = np.arange(24.0).reshape(4, 3, 2)
+    spline = BSpline(knots, table, 2)
+    assert lsip.spline(spline, t).shape == (3, 2)
+    np.testing.assert_allclose(lsip.spline(spline, t).at({t: 0.3}), spline(0.3), atol=1e-12)
+
+
+def test_variables_as_coefficients_of_a_spline_lead_to_the_basis() -> None:
+    knots = np.concatenate([[0] * 3, [0.5], [1] * 3])
+    with pytest.raises(ModelError, match=r"lsip\.bases\.bspline\(t, knots, degree\) @ c"):
+        BSpline(knots, lsip.Variable(4, name="c"), 2)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda: lsip.bases.bspline(0.5, [0, 0, 1, 1], 2), "6 or more numbers for degree 2"),
+        (lambda: lsip.bases.bspline(0.5, [0, 1, 0.5, 2], 1), "in increasing order"),
+        (lambda: lsip.bases.trigonometric(0.5, 2, 0), "`period` must be a positive number"),
+        (lambda: lsip.bases.bernstein(0.5, -1), "`degree`"),
+    ],
+)
+def test_bases_refuse_what_makes_none(ask: Any, said: str) -> None:
+    with pytest.raises(ModelError, match=said):
+        ask()

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 import lsip
 from benchmarks.kernel import STEPS, Y
+from lsip.deadline import EFFORT, PaceTuning
 from lsip.kernel import native
-from lsip.oracles import BranchAndBound, box_search, compiled_search
-from lsip.oracles.compiled_search import CompiledTuning, Limits, again, search
+from lsip.oracles import BranchAndBound, box_search, compiled_search, partition
+from lsip.oracles.compiled_search import Limits, again, search
 from lsip.oracles.partition import BoxPartition
 from lsip.oracles.taylor import Taylor
 
@@ -107,7 +108,8 @@ def test_a_search_cuts_boxes_into_parts_with_the_bounds_that_they_have(m: int, o
 
 
 def test_the_largest_bounds_are_split_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled_search, "TUNING", CompiledTuning(batch=5))
+    few = replace(EFFORT, unwatched=5 << partition.TUNING.most_halvings)
+    monkeypatch.setattr(compiled_search, "EFFORT", few)
     family, weights = waves(2)
     cover = searched(family, weights, most=1)[0]  # one batch
     first = anew(family, 3)
@@ -123,7 +125,7 @@ def test_neither_threads_nor_the_clock_change_anything(threads: int, monkeypatch
     first, _, one = searched(family, weights)
     monkeypatch.setattr(native, "cores", lambda: threads)
     monkeypatch.setattr(native, "TUNING", native.KernelTuning(share=1.0))
-    monkeypatch.setattr(compiled_search, "TUNING", CompiledTuning(seconds=0.0))  # it comes back after every batch
+    monkeypatch.setattr(compiled_search, "PACE", PaceTuning(every=0.0))  # it comes back after every batch
     second, _, other = searched(family, weights)
     assert one == other
     assert np.array_equal(first.lower, second.lower)

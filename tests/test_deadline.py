@@ -18,7 +18,7 @@ from lsip.oracles import BranchAndBound, Grid
 from lsip.proof.linear_algebra import solve as enclosed_solve
 from lsip.solver import method, relaxation
 from lsip.solver.clock import Clock
-from lsip.solver.interior_incumbent import interior_incumbent
+from lsip.solver.incumbents import interior_incumbent
 from lsip.solver.state import End
 
 

@@ -636,3 +636,19 @@ def test_what_points_miss_the_bounds_by_is_what_they_are_inexact_by(excess: floa
     forged = replace(solution, atoms=tuple(replace(atom, radius=0.0) for atom in solution.atoms))
     with pytest.raises(ProofError, match="outside the bounds"):
         forged.verify()
+
+
+def test_a_decomposition_that_changes_nothing_any_more_ends():
+    """The points of X are known too roughly to close the gap: prices stay, and the same points come again."""
+    x = lsip.Variable(2, lower=-1.1, upper=1.1, name="x")
+    t = lsip.Index("t", lsip.Interval(0, 1))
+    problem = lsip.Problem(lsip.maximize(x[0] + x[1]), [lsip.forall(t, t * x[0] + (1 - t) * x[1] <= 0.6 + t**2)])
+
+    def disc(w):
+        return lsip.Extreme(w / np.linalg.norm(w), np.linalg.norm(w) * (1 + 1e-15), radius=1e-6)
+
+    found = lsip.decompose(problem, disc, tol=1e-8)
+    assert found.status is lsip.Status.STALLED
+    assert len(found.history) < 100
+    assert found.lower <= 1.3967951 <= found.upper
+    assert lsip.decompose(problem, disc, tol=1e-5).certified

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,8 @@ from scipy import special
 import lsip
 from lsip.cones import Cone, Exponential, Power
 from lsip.errors import ModelError
-from lsip.expressions import arithmetic, bessel, functions
+from lsip.expressions import arithmetic, bessel, exprel, functions, sinc
+from lsip.expressions import special as special_functions
 from lsip.expressions.angle import ANGLE_ULPS
 from lsip.expressions.elementary import EVERYWHERE, Function, increasing
 from lsip.expressions.functions import FUNCTIONS
@@ -83,7 +85,7 @@ def test_functions_keep_their_promises(name: str) -> None:
     assert function.ulps >= 2 * error
 
 
-@pytest.mark.parametrize("order", range(4))
+@pytest.mark.parametrize("order", range(7))
 def test_bessel_s_function_and_its_derivatives_are_enclosed(order: int) -> None:
     """Against balls: the absolute error is half of what is declared, at most, and enclosures hold what is between."""
     rng = np.random.default_rng(order)
@@ -95,8 +97,14 @@ def test_bessel_s_function_and_its_derivatives_are_enclosed(order: int) -> None:
     with flint.ctx.workprec(BITS):
 
         def exact(v: float) -> Any:
-            j = [arb(v).bessel_j(n) for n in range(4)]
-            return (j[0], -j[1], (j[2] - j[0]) / 2, (3 * j[1] - j[3]) / 4)[order]
+            weights = {0: arb(1)}  # of J_n, by n: J_n' = (J_n-1 - J_n+1) / 2
+            for _ in range(order):
+                after: dict[int, Any] = defaultdict(arb)
+                for n, w in weights.items():
+                    after[n - 1] += w / 2
+                    after[n + 1] -= w / 2
+                weights = after
+            return sum((w * (-1) ** (n if n < 0 else 0) * arb(v).bessel_j(abs(n)) for n, w in weights.items()), arb())
 
         for i, (v, w) in enumerate(zip(u.tolist(), between.tolist(), strict=True)):
             assert abs(arb(float(bessel.j0(np.asarray(v), order))) - exact(v)) <= bessel.ERROR / 2
@@ -105,6 +113,26 @@ def test_bessel_s_function_and_its_derivatives_are_enclosed(order: int) -> None:
     far = bessel.j0(Interval(np.array([0.0, 2000.0]), np.array([1001.0, 2000.0])), order)
     assert (far.lo == -1).all()
     assert (far.hi == 1).all()
+
+
+@pytest.mark.parametrize("name", ["sinc", "exprel", "psi"])
+def test_derivatives_up_to_the_sixth_are_enclosed(name: str) -> None:
+    """The functions that models have as derivatives need three more, each, for their own enclosures: against balls."""
+    rng = np.random.default_rng(0)
+    series = {"sinc": lambda u: u.sin() / u, "exprel": lambda u: (u.exp() - 1) / u, "psi": lambda u: u.lgamma()}[name]
+    kernel = {"sinc": sinc.sinc, "exprel": exprel.exprel, "psi": special_functions._polygamma}[name]
+    points = np.concatenate([rng.uniform(0.01, 40.0, 60), 10.0 ** rng.uniform(-6, 0, 30), [0.999, 1.0, 1.001, 20.0]])
+    with flint.ctx.workprec(2000):  # quotients of small numbers lose digits
+        for u in points.tolist():
+            found = series(flint.arb_series([arb(u), 1], 9))
+            coefficients, factor = found.coeffs(), arb(1)
+            for order in range(7):
+                factor *= max(order, 1)
+                k = order + 1 if name == "psi" else order  # digamma is the derivative of the logarithm of gamma
+                exact = coefficients[k] * factor * (k if name == "psi" else 1)
+                box = kernel(Interval(np.array([u]), np.array([u])), order)
+                assert holds(box.lo[0], box.hi[0], exact), (name, order, u)
+                assert box.hi[0] - box.lo[0] <= 1e-8 * (1 + abs(box.lo[0]))
 
 
 def test_bessel_s_function_is_part_of_the_language() -> None:

@@ -17,7 +17,6 @@ from lsip.masters.checked import open_program
 from lsip.masters.registry import integer_backend
 from lsip.proof.certificate import Support, TreeAssumption
 from lsip.reductions.forcing_rows import ForcingRows
-from lsip.solver.tuning import IntegerTuning
 
 T = lsip.Index("t", lsip.Interval(0, 1))
 
@@ -406,7 +405,6 @@ REFUSED = {
         lambda: lsip.decompose(polynomial()[0], lambda d: lsip.Extreme(d, 0.0)),
         "decompose takes no integer variables",
     ),
-    "tuning": (lambda: IntegerTuning(gap_share=-1), "gap_share"),
 }
 
 

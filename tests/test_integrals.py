@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from math import factorial
 from typing import Any
 
@@ -134,6 +135,22 @@ def test_formulas_of_all_kinds_are_enclosed(formula):
     value = 0.01 * (np.tile(weights, 200) @ formula.at(points[:, None])[:, 0])
     slack = 1e-9 if formula.smooth else 4e-2 * formula.bound
     assert lower - slack * (1 + abs(value)) <= value <= upper + slack * (1 + abs(value))
+
+
+@settings(EASY, max_examples=12)
+@given(m=st.integers(1, 4), pieces=st.integers(2, 9), seen=st.integers(1, 2))
+def test_kinks_of_several_functions_are_integrated_together(m, pieces, seen):
+    """No kink is hidden by the rounding of functions without one there: few boxes do."""
+    z = lsip.Index("z", lsip.Box([0.0] * m, [1.0] * m))
+    rule = lsip.Rule(of=z[: min(seen, m)], pieces=pieces)
+    _, found = lsip.expectation(rule, z).terms
+    low, high = (np.ravel(getattr(found.coefficient, end)) for end in ("lower", "upper"))
+    breaks = [Fraction(v) for v in (np.arange(1, pieces) / pieces).tolist()] + [Fraction(1)]
+    parts = [(b - a) * (a + b) / 2 - a * (b - a) + (b - a) * (1 - b) for a, b in pairwise(breaks)]
+    size = min(seen, m)
+    exact = [Fraction(1, 2)] * size + parts * size
+    assert all(Fraction(a) <= v <= Fraction(b) for a, v, b in zip(low.tolist(), exact, high.tolist(), strict=True))
+    assert (high - low <= 1e-8).all()
 
 
 @EASY

@@ -69,7 +69,7 @@ ONLY = {  # every room of lsip, the innermost first: all that it may import from
     "lsip.about": {"lsip.kernel", "lsip.legible", "lsip.version"},
     "lsip.installed": set(),
     "lsip.domains": BASE,
-    "lsip.bases": {*BASE, "lsip.domains"},
+    "lsip.bases": LANGUAGE,
     "lsip.expressions": {*BASE, "lsip.kernel", "lsip.domains"},
     "lsip.cones": {"lsip.errors", "lsip.expressions"},
     "lsip.masters": {"lsip.deadline", "lsip.errors", "lsip.validation"},

@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 
 import lsip
-from lsip import solver
 from lsip.cli.arguments import Parser
 from lsip.cli.solve import add as add_solve
 from lsip.oracles import Grid, Multistart, ProjectedSubgradient, RandomSearch
 from lsip.oracles.names import ORACLES
-from lsip.solver.rays import RaysTuning
 
 X, T = lsip.Variable(2, name="x", lower=-9, upper=9), lsip.Index("t", lsip.Interval(0, 1))
 PROBLEM = lsip.Problem(lsip.minimize(X[0] + X[1] / 2), [lsip.forall(T, X[0] + X[1] * T >= np.exp(T))])
@@ -104,14 +102,12 @@ def test_settings_of_oracles_are_checked_when_they_are_made(make: Any, expected:
     ("make", "expected"),
     [
         (lambda: lsip.Tuning(patience=2.5), "`patience` must be a whole number"),  # type: ignore[arg-type]
-        (lambda: lsip.Tuning(stretch=1), "`stretch` is a factor above 1; got 1"),
-        (lambda: lsip.Tuning(clock=6), r"`clock` is an lsip\.solver\.ClockTuning; got 6"),  # type: ignore[arg-type]
+        (lambda: lsip.Tuning(visible=1), "`visible` is a factor above 1; got 1"),
         (lambda: lsip.Tuning(first_bounds=0), "`first_bounds` must be a whole number, at least 1; got 0"),
-        (lambda: RaysTuning(steps=-1), "`steps` must be a whole number, at least 0; got -1"),
-        (lambda: RaysTuning(margins=(0.1, -1)), "`margins` is a number >= 0; got -1"),
-        (lambda: solver.SamplingTuning(points={1: 8}), "`points` is a tuple of numbers"),  # type: ignore[arg-type]
-        (lambda: solver.SamplingTuning(most_points=(400, 0.5)), "`most_points` must be a whole"),  # type: ignore[arg-type]
-        (lambda: solver.ClockTuning(least="a"), "`least` is a number of seconds; got 'a'"),  # type: ignore[arg-type]
+        (lambda: lsip.Tuning(least_points=-1), "`least_points` must be a whole number, at least 0; got -1"),
+        (lambda: lsip.Tuning(points={1: 8}), "`points` is a tuple of numbers"),  # type: ignore[arg-type]
+        (lambda: lsip.Tuning(points=(400, 0.5)), "`points` must be a whole"),  # type: ignore[arg-type]
+        (lambda: lsip.Tuning(grace="a"), "`grace` is a number of seconds; got 'a'"),  # type: ignore[arg-type]
         (lambda: lsip.Tuning(share=np.nan), "`share` is a share between 0 and 1"),
     ],
 )
@@ -121,9 +117,9 @@ def test_a_tuning_that_means_nothing_is_refused(make: Any, expected: str) -> Non
 
 
 def test_a_tuning_is_a_value() -> None:
-    tuning = lsip.Tuning(tries=5, sampling=solver.SamplingTuning(least_points=48))
+    tuning = lsip.Tuning(tries=5, least_points=48)
     assert tuning == pickle.loads(pickle.dumps(tuning)) != lsip.Tuning()
-    assert eval(repr(tuning), {"Tuning": lsip.Tuning, **vars(solver)}) == tuning
+    assert eval(repr(tuning), {"Tuning": lsip.Tuning}) == tuning
     assert PROBLEM.solve(verbose=False, tuning=tuning).certified
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from scipy.optimize import linprog
 import envs
 import lsip
 import rl
+from rl import planning
 from rl.occupancy import optimistic_program, planning_program
 from rl.optimistic import Greedy, KnownModel, Maximiser, ModelSet
 
@@ -280,6 +282,74 @@ def test_large_models_are_decomposed_by_default():
     assert mdp.value(best.policy) == pytest.approx(best.value, rel=1e-8)
     assert mdp.worst_violation(best.policy).bound <= 1e-8
     assert rl.plan(envs.sewage(states=10, actions=3, seed=0)).method == "lp"
+
+
+def walk(steps: int, places: int, actions: int = 5) -> rl.SICMDP:
+    """A random walk expanded in time: each state is a step and a place, and the last one ends it."""
+    last, pairs, chances = steps * places, [], []
+    for s in range(last):
+        t, place = divmod(s, places)
+        for a in range(actions):
+            moves = ((1, 0.5), (-a, 0.4), (0, 0.1)) if t < steps - 1 else ()
+            ends = [((t + 1) * places + min(max(place + d, 0), places - 1), p) for d, p in moves] or [(last, 1.0)]
+            pairs += [(s * actions + a, end) for end, _ in ends]
+            chances += [p for _, p in ends]
+    pairs += [(last * actions + a, last) for a in range(actions)]
+    chances += [1.0] * actions
+    P = sparse.csr_matrix((chances, np.transpose(pairs)), shape=((last + 1) * actions, last + 1))
+    reward = np.zeros((last + 1, actions))
+    reward[:last] = 1 - (np.arange(actions) / (actions - 1)) ** 2
+    start = np.eye(1, last + 1, 3)[0]
+    y = lsip.Index("y", lsip.Interval(0, places - 2.0))
+    height = np.append(np.tile(np.arange(places), steps), -1.0)
+    return rl.SICMDP(P, reward, np.maximum(height - y, 0) / steps, 3 * np.exp(-y / 3), y, start, 0.99)
+
+
+def test_models_expanded_in_time_are_planned():
+    """Rounding is known state by state: were it as large in every state as in all together, no plan would be proven."""
+    mdp = walk(20, 15)
+    best, written = rl.plan(mdp), rl.plan(mdp, method="lp")
+    assert best.method == "decompose"
+    assert best.certified
+    assert len(best.solution.history) < 50
+    assert best.value == pytest.approx(written.value, rel=2e-7)
+    best.verify()
+
+
+@pytest.mark.parametrize("stuck", METHODS)
+def test_the_other_method_goes_on_where_one_gets_no_further(stuck, monkeypatch):
+    mdp = walk(12, 10) if stuck == "decompose" else Model().build()
+    real, tried = planning._solved if stuck == "lp" else planning._decomposed, []
+
+    def stalled(*given: Any) -> rl.Plan:
+        tried.append(stuck)
+        found = real(*given)
+        return replace(found, solution=replace(found.solution, status=lsip.Status.STALLED))
+
+    monkeypatch.setattr(planning, "_solved" if stuck == "lp" else "_decomposed", stalled)
+    assert rl.plan(mdp, method=stuck).status is lsip.Status.STALLED
+    best = rl.plan(mdp)
+    assert tried == [stuck] * 2
+    assert best.method != stuck
+    assert best.certified
+
+
+def test_visits_are_within_their_radius():
+    """Against fractions, for policies of a model in which some states are reached seldom or never."""
+    mdp = walk(3, 4, actions=3)
+    maximise = Maximiser(mdp.specification, KnownModel(mdp))
+    weights = np.random.default_rng(0).normal(size=(5, maximise.size))
+    for direction in weights:
+        found = maximise(direction)
+        chain, v = mdp.chain(found.data.actions).toarray(), [Fraction(m) for m in mdp.mu.tolist()]
+        total = list(v)
+        for _ in range(4):  # the last state is reached, and left out: it costs nothing
+            v = [Fraction(mdp.gamma) * sum(Fraction(p) * w for p, w in zip(col, v, strict=True)) for col in chain.T]
+            total = [a + b for a, b in zip(total, v, strict=True)]
+        assert len(found.x) == maximise.size
+        off = [abs(Fraction(x) - t) for x, t in zip(found.x[1:].tolist(), total, strict=True)][:-1]
+        assert all(o <= Fraction(r) for o, r in zip(off, found.radius[1:].tolist(), strict=False))
+        assert found.radius[:-1].max() <= 1e-11
 
 
 # ---- costs as functions ----------------------------------------------------------------------------------------------

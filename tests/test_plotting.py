@@ -33,7 +33,7 @@ def test_variables_are_bars_and_cells(tmp_path: Path) -> None:
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
     """Coarser pictures than people get, to be quick."""
-    monkeypatch.setattr("lsip.plotting.TUNING", PlotTuning(mesh=41, fine_mesh=61))
+    monkeypatch.setattr("lsip.plotting.TUNING", PlotTuning(mesh=41))
 
 
 class Slope:

@@ -117,3 +117,13 @@ def test_a_time_limit_is_kept() -> None:
     found = lowpass(150)[0].solve(time_limit=0.01, verbose=False)
     assert found.status in (Status.TIME_LIMIT, Status.OPTIMAL)
     assert found.seconds < 2
+
+
+def test_references_without_a_solution_are_passed_over_silently() -> None:
+    """B-splines of one side vanish at all points of a reference on the other: its equations are singular."""
+    t = lsip.Index("t", lsip.Interval(0, 1))
+    knots = np.concatenate([[0] * 3, np.linspace(0, 1, 18), [1] * 3])
+    c, e = lsip.Variable(20, name="c"), lsip.Variable(name="e")
+    residual = lsip.bases.bspline(t, knots) @ c - np.exp(t) * np.sin(6 * t)
+    solution = lsip.Problem(lsip.minimize(e), [lsip.forall(t, np.abs(residual) <= e)]).solve(verbose=False)
+    assert solution.certified

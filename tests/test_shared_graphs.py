@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import lsip
 from lsip.expressions.addends import numbers_in, without_numbers
@@ -81,6 +82,14 @@ def vectors() -> tuple[Any, Any]:
     return y, u.sum()
 
 
+def mapped() -> tuple[Any, Any]:
+    y = lsip.Index("y", lsip.Box([0, 0], [1, 1]))
+    u: Any = y
+    for _ in range(DOUBLINGS):
+        u = u * u
+    return y, (sparse.csr_array(np.eye(2)) @ u).sum()
+
+
 GRAPHS: dict[str, Graph] = {
     "u + u": repeated(lambda u: u + u),
     "u / 2 + u / 2": repeated(lambda u: 0.5 * u + 0.5 * u),
@@ -95,6 +104,7 @@ GRAPHS: dict[str, Graph] = {
     "stack": repeated(lambda u: np.stack([u, u]) @ np.array([0.5, 0.5])),
     "sum": repeated(lambda u: np.stack([u, u]).sum() / 2),
     "vectors": vectors,
+    "sparse map": mapped,
     "Chebyshev": chebyshev,
     "long chain": repeated(lambda u: np.sin(u) + 1, LONG),
     "long sum": repeated(lambda u: u + 1, LONG),

@@ -41,6 +41,8 @@ class Drift(gymnasium.Env):
 
 
 class Drifts(TensorDynamics):
+    """The same in tensors."""
+
     chance = (1, 0)
     single_observation_space, single_action_space = Drift.observation_space, Drift.action_space
 
@@ -122,5 +124,5 @@ def test_what_is_not_known_is_asked_for_in_vain():
         limit(told).steps(np.zeros((1, 1)), np.zeros((2, 1)), np.zeros((2, 1)))
     with pytest.raises(lsip.ModelError, match="the cost asks for next_obs"):
         rl.WorstPoint(limit(moved))
-    with pytest.raises(lsip.ModelError, match="cost.* is called as"):
+    with pytest.raises(lsip.ModelError, match=r"cost.* is called as"):
         rl.SICPPO(vector(), limit(lambda y, observations, info: y))

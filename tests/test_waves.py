@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import lsip
 from lsip import Index, Interval, Parameter, Problem, Variable, forall, minimize
+from lsip.deadline import EFFORT
 from lsip.expressions.graph import as_expression
 from lsip.expressions.tape import Tape
 from lsip.expressions.waves import COSINE, NUMBER, OTHER, SINE, Waves
@@ -122,7 +125,7 @@ def test_a_bound_is_that_of_boxes_but_sharper(monkeypatch: pytest.MonkeyPatch) -
         assert sampled <= found.bound
         assert found.worst <= found.bound
         with monkeypatch.context() as patched:
-            patched.setattr(trigonometric, "TUNING", trigonometric.TrigonometricTuning(most_first=0))
+            patched.setattr(trigonometric, "EFFORT", replace(EFFORT, boxes=0))
             violation.family.memory.forget()
             boxes = BranchAndBound().maximise(violation, target=0.0)
         assert sampled <= boxes.bound

@@ -81,6 +81,12 @@ def _balanced_slopes(gradient: Any, height: Any, slopes: Any) -> Any:
     return sides._balance(gradient, slopes)
 
 
+def _own_units(program: Any) -> Any:
+    from lsip.solver.conditioning import Conditioning
+
+    return Conditioning.none(program.n)
+
+
 def _boxes_only(family: Any, domain: Any = None) -> Any:
     from lsip.oracles import BranchAndBound
 
@@ -140,13 +146,54 @@ MECHANISMS: dict[str, Mechanism] = {
         "expressions.spanned:spanned", lambda _: lambda entries, exponents: np.zeros(len(exponents), dtype=bool)
     ),
     # the solver
-    "averaged iterates": off("solver.averaged_iterate:AveragedIterate.__call__"),
+    "averaged iterates": off("solver.strategies:AveragedIterate.__call__"),
     "Newton's steps": off("solver.newton:Newton.__call__", entered="solver.newton:polish"),
     "centres of faces": off(
-        "solver.face_centre:OptimalFaceCentre.__call__", entered="masters.highs:HighsProgram.centre"
+        "solver.strategies:OptimalFaceCentre.__call__", entered="masters.highs:HighsProgram.centre"
     ),
     "sampled rows": off("solver.linear:LinearRelaxation._sample", entered="solver.sampling:SampledRows.separate"),
     "slack cuts": off("solver.linear_master:LinearMaster.drop_slack"),
+    "scaled gaps": off("solver.state:State.accept_scaled_gap", false),
+    "smaller points": off("solver.linear_master:LinearMaster.smallest"),
+    "magnification": off("solver.linear_master:LinearMaster.zoom", entered="solver.linear_master:LinearMaster.zoom"),
+    "coordinates anew": off(
+        "solver.linear_master:LinearMaster.renew", entered="solver.conditioning:Conditioning.stretched"
+    ),
+    "mixed coordinates": off(
+        "solver.conditioning:Conditioning.fit",
+        lambda _: staticmethod(lambda program, rows, tuning=None: _own_units(program)),
+        "solver.conditioning:Conditioning.basis",
+    ),
+    "rays without idle moves": off("solver.rays:_without_idle_moves", gives_argument(1)),
+    "refined rays": off("solver.rays:_refined"),
+    "simple rays": off("solver.rays:_simple", gives_argument(0)),
+    "contradictions of counterparts": off("solver.counterpart:CounterpartRelaxation._contradiction"),
+    "counterparts": off(
+        "solver.counterpart:expected_faster", false, entered="solver.counterpart:CounterpartRelaxation.propose"
+    ),
+    "integer counterparts": off(
+        "solver.counterpart:expected_whole", false, entered="solver.integer_counterpart:IntegerCounterpart.solve"
+    ),
+    "room for whole values": off("solver.integer:IntegerRun._retreat"),
+    "excluded values": off("solver.integer_relaxation:IntegerRelaxation.exclude", false),
+    "vanishing variables": off("solver.integer:_vanishing", lambda _: lambda program, tiny: np.zeros_like(tiny)),
+    "references": off("solver.alternation:level_of", entered="solver.remez:levelled"),
+    "warm starts": off("solver.warm_start:WarmStart.polished", false),
+    "entering constraints": off("solver.warm_start:WarmStart._entering", gives(())),
+    "atoms in place of others": off("solver.warm_start:WarmStart._entered", gives_argument(1)),
+    "variables off their bounds": off(
+        "solver.warm_start:WarmStart._pulled", lambda _: lambda self, point, free: ~(free | True)
+    ),
+    "smoothed multipliers": off(
+        "solver.decomposed:DecomposedRelaxation._price_smoothed",
+        lambda _: lambda self, found: self._price(found.multipliers, 1.0) and None,
+    ),
+    "conic faces": off("solver.conic_master:ConicMaster.contradiction", gives_argument(1)),
+    "units of cones": off("solver.conic_master:ConicMaster.rescale", false),
+    "first units of cones": off(
+        "solver.conic_master:ConicMaster._first_units", lambda _: lambda self: np.ones(len(self.form.c))
+    ),
+    "bounds by iteration": off("solver.anytime_bounds:BoundsByIteration.prove"),
     "other ways of HiGHS": off("masters.highs:_OTHERS", lambda _: (), "masters.highs:run"),
 }
 

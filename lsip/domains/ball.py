@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
 from ..legible import legibly
+from ..schema import Schema, number
 from .base import Array, Cell, Domain, Vector, as_points
 from .notation import point
 from .points import constant, unit_ball
@@ -28,6 +29,7 @@ class Ball(Domain):
     """
 
     convex: ClassVar[bool] = True
+    filed: ClassVar[Schema] = ([number], number)
 
     centre: Array  # (m,)
     radius: float

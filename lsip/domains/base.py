@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import ModelError
 from ..legible import legibly, mathematics
 from ..registered import Registered
+from ..schema import Either, Schema, missing, number
 from ..validation import Count, Distance, Natural, Seed, checked
 from .points import additive_recurrence, as_points, distinct
 from .proven import ScaledDirections, raised
@@ -32,6 +33,8 @@ CHECKED = {
     "spread": checked(n=Natural),
     "grid": checked(per_axis=Natural),
 }
+END = Either(number, missing)  # of an interval or a box, in a file
+KINDS: dict[str, type[Domain]] = {}  # those that files know, by their names
 # What *, |, &, where and fixed make; each enters itself.
 COMBINED: Registered[Callable[..., Domain]] = Registered(
     {"*": "domains", "|": "domains", "&": "expressions", "where": "expressions", "fixed": "expressions"}
@@ -80,10 +83,13 @@ class Domain(ABC):
     """
 
     scalar: ClassVar[bool] = False  # True when the index is a number t rather than a vector y
+    filed: ClassVar[Schema]  # what `_arguments` are in a file, with `Domain` for any set; none if no file may have it
     convex: ClassVar[bool] = False  # True when it is known to hold the line between any two of its points
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        if "filed" in vars(cls):
+            KINDS[cls.__name__] = cls
         for name, check in CHECKED.items():
             if callable(vars(cls).get(name)):
                 setattr(cls, name, check(vars(cls)[name]))

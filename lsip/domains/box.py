@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
 from ..legible import legibly
-from .base import Array, Cell, Domain, as_points, box_support, exact_box_support
+from ..schema import Schema
+from .base import END, Array, Cell, Domain, as_points, box_support, exact_box_support
 from .notation import interval, latex_power, power
 from .points import constant
 
@@ -29,6 +30,7 @@ class Box(Domain):
     """
 
     convex: ClassVar[bool] = True
+    filed: ClassVar[Schema] = ([END], [END])
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
         a, b = constant(lower, "lower", 1, bounded=False), constant(upper, "upper", 1, bounded=False)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
 from ..legible import legibly
+from ..schema import Schema, number, whole
 from .base import Array, Cell, Domain, Seed, Vector, as_points
 from .notation import superscript
 from .points import constant, coordinates
@@ -31,6 +32,7 @@ class Budget(Domain):
     """
 
     convex: ClassVar[bool] = True
+    filed: ClassVar[Schema] = (whole, number)
 
     budget: float
 

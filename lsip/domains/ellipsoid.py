@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
 from ..legible import legibly
+from ..schema import Schema, number
 from ..validation import axes
 from .base import Array, Cell, Domain, Vector, as_points
 from .notation import point
@@ -33,6 +34,7 @@ class Ellipsoid(Domain):
     """
 
     convex: ClassVar[bool] = True
+    filed: ClassVar[Schema] = ([number], [[number]])
 
     centre: Array  # (m,)
     shape: Array  # (m, m)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..legible import legibly
+from ..schema import Schema, number
 from ..validation import numbers
 from .base import Array, Cell, Domain, Seed, as_points, check_grid
 from .notation import point
@@ -26,6 +27,8 @@ class Finite(Domain):
     >>> Finite([0, 1, 3]).project([1.8]).item()
     1.0
     """
+
+    filed: ClassVar[Schema] = ([[number]],)
 
     points: Array  # (K, m), distinct
 

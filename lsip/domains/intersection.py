@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
 from ..legible import legibly
+from ..schema import Schema
 from ..validation import shown
 from .barrier import Barrier
 from .base import COMBINED, Array, Cell, Domain, Seed, Vector, as_points, box_support, no_witness
@@ -44,6 +45,7 @@ class Intersection(Domain):
     """
 
     convex: ClassVar[bool] = True
+    filed: ClassVar[Schema] = [Domain]
 
     members: tuple[Domain, ...]
     _anchor: Array  # (m,), deep inside

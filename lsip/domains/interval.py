@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
 from ..legible import legibly
-from .base import Array, Cell, Domain, as_points, box_support, exact_box_support
+from ..schema import Schema
+from .base import END, Array, Cell, Domain, as_points, box_support, exact_box_support
 from .notation import interval
 from .points import constant
 
@@ -28,6 +29,7 @@ class Interval(Domain):
 
     scalar: ClassVar[bool] = True
     convex: ClassVar[bool] = True
+    filed: ClassVar[Schema] = (END, END)
 
     def __init__(self, lower: float, upper: float) -> None:
         a, b = constant(lower, "lower", 0, bounded=False), constant(upper, "upper", 0, bounded=False)

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
-from ..validation import Flag, Natural, checked, fits, numbers, shown
+from ..validation import fits, numbers, shown
 
 Array = NDArray[np.float64]
 
 FARTHEST = 1e100  # the largest coordinate of an index point: its square, and sums of squares, are doubles
 
 
-@checked(dim=Natural, finite=Flag)
 def as_points(y: ArrayLike, dim: int, *, finite: bool = True) -> Array:
     """Read one point (m,), many (N, m) or, when m = 1, many numbers (N,), as an array of shape (N, m)."""
     points = numbers(y, "Index points", nan=True)

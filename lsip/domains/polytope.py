@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
 from ..legible import legibly
+from ..schema import Schema, number
 from .base import Array, Cell, Domain, Seed, Vector, as_points, no_witness
 from .chart import PolytopeChart, find_chart
 from .facets import facets
@@ -40,6 +41,7 @@ class Polytope(Domain):
     """
 
     convex: ClassVar[bool] = True
+    filed: ClassVar[Schema] = ([[number]], [number])
 
     A: Array  # (q, m)
     b: Array  # (q,)

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod, sqrt
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
 from ..legible import legibly
+from ..schema import Schema
 from ..validation import shown
 from .base import COMBINED, Array, Cell, Domain, Seed, Vector, as_points, check_grid
 from .notation import latex_power, power
@@ -30,6 +31,8 @@ class Product(Domain):
     >>> (Interval(0, 1) * Ball([0, 0], 1)).dim
     3
     """
+
+    filed: ClassVar[Schema] = [Domain]
 
     factors: tuple[Domain, ...]
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
 from ..legible import legibly
+from ..schema import Schema, whole
 from .base import Array, Cell, Domain, Vector, as_points, check_grid
 from .notation import superscript
 from .points import constant, coordinates, unit_simplex
@@ -31,6 +32,7 @@ class Simplex(Domain):
     """
 
     convex: ClassVar[bool] = True
+    filed: ClassVar[Schema] = (whole,)
 
     def __init__(self, m: int) -> None:
         size = coordinates(m, "Simplex(m)")

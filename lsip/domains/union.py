@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ModelError
 from ..legible import legibly
+from ..schema import Schema
 from ..validation import shown
 from .base import COMBINED, Array, Cell, Domain, Seed, as_points, no_witness
 from .points import choose, constant, distinct
@@ -28,6 +29,8 @@ class Union(Domain):
     >>> (Interval(0, 1) | Interval(2, 3)).contains([0.5, 1.5, 2.5])
     array([ True, False,  True])
     """
+
+    filed: ClassVar[Schema] = [Domain]
 
     members: tuple[Domain, ...]
 

@@ -6,6 +6,7 @@ from .arithmetic import norm1, norm_inf
 from .convex import Convex
 from .convex_rows import psd
 from .decision_rule import DecisionRule
+from .derivative import derivative, gradient
 from .graph import Expression, Index
 from .parameter import Parameter
 from .parametric_region import ParametricRegion
@@ -25,6 +26,8 @@ __all__ = [
     "Region",
     "Rule",
     "Variable",
+    "derivative",
+    "gradient",
     "norm1",
     "norm_inf",
     "psd",

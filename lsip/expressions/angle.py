@@ -13,7 +13,7 @@ import numpy as np
 from . import jets
 from .defined import SURE, WILD, Doubt, worst
 from .functions import FUNCTIONS, HALF_PI_ABOVE, PI_ABOVE
-from .graph import Part, Pass
+from .graph import Expression, Part, Pass, as_expression
 from .interval import Array, Interval, magnitudes, widened
 from .jets import Jet, Numbers
 from .kinks import choose
@@ -40,6 +40,11 @@ class Angle(Pairwise):
             choose(~steep, steep, flat[d], upright[d], True, run.entries(d)) for d in range(1, run.order + 1)
         ]
         return Jet(value, *(_forgotten(d, lost) for d in derivatives))
+
+    def derivative(self, args: list[Expression | None]) -> Expression:
+        y, x = self.args
+        dy, dx = (0.0 if d is None else d for d in args)
+        return as_expression((x * dy - y * dx) / (x**2 + y**2))
 
     def _boxes(self, y: Interval, x: Interval) -> tuple[Mask, Mask, Interval]:
         """Which boxes are rather above or below the origin, on which nothing is known of slopes, and the angles."""

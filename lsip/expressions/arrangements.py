@@ -29,6 +29,7 @@ from .graph import (
     Step,
     Visit,
     ends,
+    varying,
 )
 from .interval import Array, Interval, Matrix, apply_matrix
 from .jets import Jet, Numbers
@@ -59,6 +60,9 @@ class Gather(Expression):
 
     def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         return jets.each(args[0], lambda v: v[..., self.index])
+
+    def derivative(self, args: list[Expression | None]) -> Expression:
+        return self.with_args(*varying(args))
 
     def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
         return doubts[0][..., self.index]
@@ -112,6 +116,10 @@ class Join(Expression):
         parts: list[Any] = [join([jet[d] for jet in args], self.sizes) for d in range(run.order + 1)]
         return Jet(*parts)
 
+    def derivative(self, args: list[Expression | None]) -> Expression:
+        zeros = (Constant(np.zeros(part.shape)) for part in self.args)
+        return Join(tuple(zero if d is None else d for d, zero in zip(args, zeros, strict=True)))
+
     def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
         n = max(len(d) for d in doubts)
         return np.concatenate([np.broadcast_to(d, (n, s)) for d, s in zip(doubts, self.sizes, strict=True)], axis=1)
@@ -161,6 +169,9 @@ class Sum(Expression):
 
     def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         return self._totals(args[0], self.size)
+
+    def derivative(self, args: list[Expression | None]) -> Expression:
+        return self.with_args(*varying(args))
 
     def _totals(self, u: Jet[Numbers], size: int) -> Jet[Numbers]:
         def along(v: Numbers) -> Numbers:
@@ -219,6 +230,9 @@ class Linear(Expression):
     def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         m = self.matrix
         return jets.each(args[0], lambda v: v.linear(m) if isinstance(v, Interval) else apply_matrix(m, v))
+
+    def derivative(self, args: list[Expression | None]) -> Expression:
+        return self.with_args(*varying(args))
 
     def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
         """A zero of the matrix makes nan of what is infinite, unless it is not stored: then nobody knows."""

@@ -29,6 +29,7 @@ from .graph import Expression, Pass
 from .interval import EPS, Array, Interval, down, up
 from .jets import Jet, Numbers
 
+CHEBYSHEV_DEGREE = 512  # up to which coefficients of third derivatives, which add up to k^6 / 15, are whole doubles
 _ARCCOS, _COS = FUNCTIONS["arccos"], FUNCTIONS["cos"]
 
 

@@ -24,6 +24,7 @@ from .jets import Numbers
 Derivative = Callable[[Numbers, Numbers], Numbers]
 Span = tuple[float, float]
 
+DASH = "'"  # f' is the derivative of f
 EVERYWHERE: Span = (-np.inf, np.inf)
 UNDECLARED: Span = (np.nan, np.nan)
 
@@ -70,6 +71,8 @@ class Function:
         Of the power that it is: 2 for the square, -1 for the reciprocal; nan if it is none.
     notation
         How it is printed, where that is not its name and the argument in parentheses.
+    after
+        Its derivative, where that is a function of its own; otherwise `first` is a formula, for expressions too.
     """
 
     name: str
@@ -86,6 +89,7 @@ class Function:
     pole: float = np.nan
     exponent: float = np.nan
     notation: Notation | None = None
+    after: Function | None = None
 
     def __post_init__(self) -> None:
         if not (0 < self.ulps < np.inf and self.checked[0] < self.checked[1]):
@@ -97,7 +101,12 @@ class Function:
             )
 
     def __reduce__(self) -> tuple[Callable[[str], Function], tuple[str]]:
-        return _known, (self.name,)
+        return known, (self.name,)
+
+    @property
+    def derivative(self) -> Function | None:
+        """Its derivative, where that is a function of its own."""
+        return self.after
 
     @property
     def word(self) -> str:
@@ -106,7 +115,7 @@ class Function:
 
     def file_data(self, spelled_out: bool) -> dict[str, Any] | None:
         """What a file holds of it; None if it is not part of the language, whose functions are known by name."""
-        return {"spelled_out": spelled_out} if FUNCTIONS.get(self.name) is self else None
+        return {"spelled_out": spelled_out} if {**FUNCTIONS, **DERIVATIVES}.get(self.name) is self else None
 
     @overload
     def __call__(self, u: Interval) -> Interval: ...
@@ -119,7 +128,8 @@ class Function:
 
     def __call__(self, u: Numbers) -> Numbers:
         if not isinstance(u, Interval):
-            return self.value(u)
+            formula = getattr(u, "applied", None)  # of an expression
+            return self.value(u) if formula is None else formula(self)
         if self.partial:
             u = self._inside(u)
         box = self.shape(self, u)
@@ -177,15 +187,32 @@ class Function:
         return found
 
 
-def by_order(kernel: Callable[..., Any]) -> tuple[Any, Any, Derivative, Derivative, Derivative]:
-    """Value, shape and derivatives of a function, all of which `kernel(u, order)` has, at points and over intervals."""
+def by_order(kernel: Callable[..., Any], first: int = 0) -> tuple[Any, Any, Derivative, Derivative, Derivative]:
+    """Value, shape and derivatives of a function, all of which `kernel(u, order)` has, at points and over intervals.
+
+    The function is the derivative of order `first` of the one that the kernel has with order 0.
+    """
     return (
-        kernel,
-        lambda f, u: kernel(u, 0),
-        lambda u, f: kernel(u, 1),
-        lambda u, f: kernel(u, 2),
-        lambda u, f: kernel(u, 3),
+        lambda u: kernel(u, first),
+        lambda f, u: kernel(u, first),
+        lambda u, f: kernel(u, first + 1),
+        lambda u, f: kernel(u, first + 2),
+        lambda u, f: kernel(u, first + 3),
     )
+
+
+def with_derivatives(name: str, kernel: Callable[..., Any], **declared: Any) -> Function:
+    """A function whose first three derivatives are functions too, all by `kernel(u, order)` for orders up to 6.
+
+    The image that is declared is that of the function itself.
+    """
+    found: list[Function] = []
+    for order in (3, 2, 1, 0):
+        said = declared if order == 0 else {**declared, "image": EVERYWHERE}
+        after = found[-1] if found else None
+        found.append(Function(name + order * DASH, *by_order(kernel, order), after=after, **said))
+    DERIVATIVES.update({f.name: f for f in found[:-1]})
+    return found[-1]
 
 
 def of_scipy(name: str) -> Callable[..., Array]:
@@ -201,13 +228,15 @@ def of_scipy(name: str) -> Callable[..., Array]:
 
 
 FUNCTIONS: dict[str, Function] = {}  # those of the language, by name
+DERIVATIVES: dict[str, Function] = {}  # others, which models have as derivatives; their errors are absolute ones
 
 
-def _known(name: str) -> Function:
+def known(name: str) -> Function:
     """The function of the language with that name: its formulas are code, which no file holds."""
-    if name not in FUNCTIONS:
+    found = {**FUNCTIONS, **DERIVATIVES}.get(name)
+    if found is None:
         raise ModelError(f"The elementary function {name!r} is not part of the language here; register it first.")
-    return FUNCTIONS[name]
+    return found
 
 
 # ---- shapes ----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""(exp(u) - 1) / u with its removable singularity, and three derivatives of it.
+"""(exp(u) - 1) / u with its removable singularity, and its derivatives up to the sixth.
 
 All of them are integrals, f⁽ⁿ⁾(u) = ∫₀¹ τⁿ exp(τ u) dτ: positive and increasing, so that the values at the ends of an
 interval enclose them. For |u| <= 20, series whose terms are all positive have them: with 1 - τ in the place of τ, for

@@ -10,7 +10,18 @@ from __future__ import annotations
 import numpy as np
 
 from . import interval as iv
-from .elementary import EVERYWHERE, Function, Notation, by_order, decreasing, even, increasing, of_scipy, tangent, wave
+from .elementary import (
+    EVERYWHERE,
+    Function,
+    Notation,
+    decreasing,
+    even,
+    increasing,
+    of_scipy,
+    tangent,
+    wave,
+    with_derivatives,
+)
 from .elementary import FUNCTIONS as FUNCTIONS
 from .interval import Interval
 from .jets import Numbers, square
@@ -21,11 +32,15 @@ LOG_2 = 0.6931471805599453
 LOG2_E = 1.4426950408889634
 LOG10_E = 0.4342944819032518
 TWO_OVER_ROOT_PI = 1.1283791670955126
+ONE_OVER_ROOT_2_PI = 0.3989422804014327
 PI_ABOVE, HALF_PI_ABOVE = 3.1415926535897936, 1.5707963267948968  # the floats above pi and pi / 2
 
 
 def scaled(factor: float, v: Numbers, ulps: float = 1.0) -> Numbers:
     """A real factor that is known to within so many units, times v."""
+    formula = getattr(v, "scaled_by", None)  # of an expression
+    if formula is not None:
+        return formula(factor)
     product = factor * v
     if not isinstance(product, Interval):
         return product
@@ -242,8 +257,8 @@ _TABLE = (
         np.log2,
         increasing,
         lambda u, f: scaled(LOG2_E, 1.0 / u),
-        lambda u, f: scaled(-LOG2_E, 1.0 / square(u)),
-        lambda u, f: scaled(2.0 * LOG2_E, 1.0 / (square(u) * u)),
+        lambda u, f: -scaled(LOG2_E, 1.0 / square(u)),
+        lambda u, f: 2.0 * scaled(LOG2_E, 1.0 / (square(u) * u)),
         domain=(0.0, np.inf),
         ulps=4.0,
         checked=(0.0, np.inf),
@@ -253,8 +268,8 @@ _TABLE = (
         np.log10,
         increasing,
         lambda u, f: scaled(LOG10_E, 1.0 / u),
-        lambda u, f: scaled(-LOG10_E, 1.0 / square(u)),
-        lambda u, f: scaled(2.0 * LOG10_E, 1.0 / (square(u) * u)),
+        lambda u, f: -scaled(LOG10_E, 1.0 / square(u)),
+        lambda u, f: 2.0 * scaled(LOG10_E, 1.0 / (square(u) * u)),
         domain=(0.0, np.inf),
         ulps=4.0,
         checked=(0.0, np.inf),
@@ -289,8 +304,8 @@ _TABLE = (
         of_scipy("erf"),
         increasing,
         lambda u, f: scaled(TWO_OVER_ROOT_PI, exp(-square(u))),
-        lambda u, f: scaled(-2.0 * TWO_OVER_ROOT_PI, u * exp(-square(u))),
-        lambda u, f: scaled(2.0 * TWO_OVER_ROOT_PI, (2.0 * square(u) - 1.0) * exp(-square(u))),
+        lambda u, f: -2.0 * scaled(TWO_OVER_ROOT_PI, u * exp(-square(u))),
+        lambda u, f: 2.0 * scaled(TWO_OVER_ROOT_PI, (2.0 * square(u) - 1.0) * exp(-square(u))),
         image=(-1.0, 1.0),
         ulps=8.0,
         checked=EVERYWHERE,
@@ -300,9 +315,9 @@ _TABLE = (
         "erfc",
         of_scipy("erfc"),
         _erfc,
-        lambda u, f: scaled(-TWO_OVER_ROOT_PI, exp(-square(u))),
-        lambda u, f: scaled(2.0 * TWO_OVER_ROOT_PI, u * exp(-square(u))),
-        lambda u, f: scaled(-2.0 * TWO_OVER_ROOT_PI, (2.0 * square(u) - 1.0) * exp(-square(u))),
+        lambda u, f: -scaled(TWO_OVER_ROOT_PI, exp(-square(u))),
+        lambda u, f: 2.0 * scaled(TWO_OVER_ROOT_PI, u * exp(-square(u))),
+        lambda u, f: -2.0 * scaled(TWO_OVER_ROOT_PI, (2.0 * square(u) - 1.0) * exp(-square(u))),
         image=(0.0, 2.0),
         ulps=1024.0,
         checked=EVERYWHERE,
@@ -330,13 +345,8 @@ _TABLE = (
         pole=0.0,
         exponent=-1.0,
     ),
-    Function(  # sin(u) / u; np.sinc has a factor pi in it
-        "sinc",
-        *by_order(sinc),
-        image=(-0.22, 1.0),
-        ulps=8.0,
-        checked=CHECKED_ANGLES,
-    ),
+    # sin(u) / u; np.sinc has a factor pi in it
+    with_derivatives("sinc", sinc, image=(-0.22, 1.0), ulps=8.0, checked=CHECKED_ANGLES),
     Function(
         "square",
         np.square,

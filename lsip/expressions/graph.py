@@ -29,12 +29,12 @@ from ..validation import Data, shown, title
 from . import jets
 from .compiled import Assembler
 from .defined import Doubt, silent, worst
-from .elementary import Span
-from .functions import LOG_2
+from .elementary import Function, Span
+from .functions import LOG2_E, LOG10_E, LOG_2, ONE_OVER_ROOT_2_PI, TWO_OVER_ROOT_PI
 from .interval import Array, Interval, down, up
 from .jets import Jet, Numbers
 from .operands import Ints, Shape
-from .operators import Operators, Statement, call, operand
+from .operators import RULES, Operators, Statement, call, operand
 from .printing import Origin, latex, text
 from .ring import NotPolynomialError, Ring, Terms
 from .slopes import Slopes
@@ -157,6 +157,19 @@ class Expression(Operators["Expression", "Expression", "Condition"]):
     def absence(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
         """Where it may have no value: the same, unless a value is only ambiguous, as that of an angle on its cut."""
         return self.doubt(args, doubts, value, run)
+
+    def derivative(self, args: list[Expression | None]) -> Expression:
+        """Its derivative, as a formula, given those of its arguments, not all of which vanish (None)."""
+        raise ModelError(f"{self} has no derivative as a formula. Write the derivative by hand.")
+
+    def scaled_by(self, factor: float) -> Expression:
+        """The irrational number that this float stands for, times it."""
+        number = next(c for c in IRRATIONAL.values() if c.value == factor)
+        return as_expression(number * self)
+
+    def applied(self, function: Function) -> Expression:
+        """A function of it."""
+        return as_expression(RULES[function.name](self))
 
     def key(self) -> tuple[Any, ...] | None:
         """What, beside the arguments, makes two nodes the same; None when a node is only equal to itself."""
@@ -412,7 +425,13 @@ class Irrational(Constant):
 
 PI, DEGREE = Irrational("pi", 3.141592653589793), Irrational("pi / 180", 0.017453292519943295)
 LOG2 = Irrational("log(2)", LOG_2)
-IRRATIONAL = {constant.name: constant for constant in (PI, DEGREE, LOG2)}
+_FACTORS = (  # of derivatives
+    Irrational("1 / log(2)", LOG2_E),
+    Irrational("1 / log(10)", LOG10_E),
+    Irrational("2 / √π", TWO_OVER_ROOT_PI),
+    Irrational("1 / √(2 π)", ONE_OVER_ROOT_2_PI),
+)
+IRRATIONAL = {constant.name: constant for constant in (PI, DEGREE, LOG2, *_FACTORS)}
 
 
 class Index(Expression):
@@ -488,6 +507,11 @@ def together(args: list[list[Any]]) -> list[tuple[Any, ...]]:
     """Elements at the same place; one stands for as many as are needed."""
     size = max(map(len, args)) if all(args) else 0
     return list(zip(*(a * size if len(a) == 1 else a for a in args), strict=True)) if size else []
+
+
+def varying(slopes: Sequence[Expression | None]) -> list[Expression]:
+    """The derivatives that do not vanish."""
+    return [d for d in slopes if d is not None]
 
 
 def element_of(leaf: Any, k: int) -> Origin:

@@ -10,22 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..domains import (
-    Ball,
-    Box,
-    Budget,
-    Domain,
-    Ellipsoid,
-    Finite,
-    Intersection,
-    Interval,
-    Polytope,
-    Product,
-    Simplex,
-    Union,
-)
+from ..domains import Domain
+from ..domains.base import KINDS
 from ..errors import ModelError
-from ..schema import Either, Schema, Tagged, demand, missing, number, text, whole
+from ..schema import Schema, Tagged, demand, text, whole
 from .graph import Condition, Index
 from .limits import LIMITS
 from .parameter import Parameter, parameters_in
@@ -34,43 +22,15 @@ from .region import Region
 from .serialize import Data, Writer, finite_or_none, read_steps, step_schema
 
 Cut = Region | ParametricRegion
-KINDS: dict[str, type[Domain]] = {
-    kind.__name__: kind
-    for kind in (
-        Ball,
-        Box,
-        Budget,
-        Ellipsoid,
-        Finite,
-        Intersection,
-        Interval,
-        Polytope,
-        Product,
-        Region,
-        Simplex,
-        Union,
-    )
-}
 
 
 def domain_schema() -> Tagged:
     """What an index set must look like."""
     kinds: dict[str, dict[str, Schema]] = {}
-    some, end = Tagged("kind", kinds), Either(number, missing)
-    arguments: dict[str, Schema] = {
-        "Interval": (end, end),
-        "Box": ([end], [end]),
-        "Ball": ([number], number),
-        "Ellipsoid": ([number], [[number]]),
-        "Polytope": ([[number]], [number]),
-        "Simplex": (whole,),
-        "Budget": (whole, number),
-        "Finite": ([[number]],),
-        **{kind: [some] for kind in ("Product", "Union", "Intersection")},
-        "Region": (some,),
-    }
-    kinds.update({kind: {"arguments": found} for kind, found in arguments.items()})
-    kinds["Region"] |= {"name": text, "steps": [step_schema()], "inside": [whole]}
+    some = Tagged("kind", kinds)
+    for name, kind in KINDS.items():
+        kinds[name] = {"arguments": [some] if kind.filed == [Domain] else kind.filed}
+    kinds["Region"] = {"arguments": (some,), "name": text, "steps": [step_schema()], "inside": [whole]}
     return some
 
 
@@ -106,9 +66,10 @@ def read_domain(data: Data, parameters: Sequence[Parameter] = ()) -> Domain:
 
 
 def _coordinates(data: Data) -> int:
-    given = data["arguments"]
-    own = given[0] if data["kind"] in ("Simplex", "Budget") else 0
-    return int(own) + sum(_coordinates(part) for part in given if isinstance(part, dict))
+    given: list[Any] = data["arguments"]
+    filed: Any = KINDS[data["kind"]].filed
+    counts = (v for v, schema in zip(given, filed, strict=False) if schema is whole)
+    return sum(counts) + sum(_coordinates(part) for part in given if isinstance(part, dict))
 
 
 def _made(data: Data, parameters: Sequence[Parameter]) -> Domain:

@@ -13,6 +13,7 @@ from .defined import MAYBE, NEVER, WILD, Doubt, either, silent, worst
 from .graph import (
     PLACES,
     WORDS,
+    Constant,
     Expression,
     Fields,
     Part,
@@ -22,6 +23,7 @@ from .graph import (
     Word,
     as_expression,
     together,
+    varying,
 )
 from .interval import Array, Interval, absolute
 from .jets import Jet, Numbers
@@ -61,6 +63,11 @@ class Select(Expression):
         if self.continuous and not (plus | minus).all():
             chosen[0] = _larger(plus | minus, chosen[0], a.value, b.value)
         return Jet(*chosen)
+
+    def derivative(self, args: list[Expression | None]) -> Expression:
+        """That of the branch which is taken: of the first one at a kink."""
+        a, b = (Constant(np.zeros(self.shape)) if d is None else d for d in args[1:])
+        return Select(self.args[0], a, b, continuous=False, otherwise=self.otherwise)
 
     def _doubtful(self, u: Interval, doubt: Doubt) -> Interval:
         """u, reaching over to the branch that is taken where it is undefined, if it may be."""
@@ -157,6 +164,10 @@ class Absolute(Unary):
             return Jet(value)
         higher = (choose(plus, minus, u[d], _minus(u[d]), d == 1, run.entries(d)) for d in range(1, run.order + 1))
         return Jet(value, *higher)
+
+    def derivative(self, args: list[Expression | None]) -> Expression:
+        (du,) = varying(args)
+        return Select(self.args[0], du, as_expression(-du), continuous=False)
 
 
 def _larger(decided: Mask, value: Interval, a: Interval, b: Interval) -> Interval:

@@ -21,7 +21,7 @@ from ..errors import ModelError
 from ..schema import demand
 from .compiled import Assembler
 from .defined import MAYBE, SURE, Doubt
-from .graph import PLACES, Expression, Fields, Index, Part, Pass, ProofSteps, Step, as_expression
+from .graph import PLACES, Expression, Fields, Index, Part, Pass, ProofSteps, Step, as_expression, varying
 from .interval import Array, Interval
 from .jets import Jet, Numbers, tetrahedron, triangle
 from .limits import LIMITS
@@ -60,6 +60,14 @@ class Monomials(Expression):
         blocks = [_levels_first(result[:, a:b]) for a, b in pairwise(ends)]
         return Jet(blocks[0][0], *(_embed(b, d, m, dim, start) for d, b in enumerate(blocks[1:], start=1)))
 
+    def derivative(self, args: list[Expression | None]) -> Expression:
+        along: Any = varying(args)[0]  # constant, in the direction of one coordinate
+        (k,) = np.flatnonzero(along.value)
+        lower = self.exponents.copy()
+        lower[:, k] = np.maximum(lower[:, k] - 1, 0)
+        factor = self.exponents[:, k].astype(float).reshape(self.shape)
+        return as_expression(factor * Monomials(self.args[0], lower, self.shape))
+
     def with_index(self, y: Expression) -> Expression:
         factors = [np.reshape(y, (-1,))[i] ** e.astype(float) for i, e in enumerate(self.exponents.T)]
         return as_expression(np.reshape(reduce(mul, factors), self.shape))
@@ -70,7 +78,7 @@ class Monomials(Expression):
         return ("spelled", reduce(lambda a, b: ("multiply", a, b), factors) if factors else 1.0)
 
     def file_data(self) -> Step | None:
-        few = self.exponents.max(initial=0) <= LIMITS.most_exponent
+        few = self.exponents.max(initial=0) <= LIMITS.most_unlisted
         return {"exponents": self.exponents.tolist()} if few else None
 
     @classmethod
@@ -80,7 +88,7 @@ class Monomials(Expression):
             raise ModelError(f"{where} needs an index as its argument.")
         fits = len(exponents) == prod(shape) > 0 and all(len(row) == u.size for row in exponents)
         demand(fits, f"{where} has other exponents than its shape and its argument say.")
-        most = LIMITS.most_exponent
+        most = LIMITS.most_unlisted
         demand(max(map(max, exponents)) <= most, f"{where} has an exponent above {most}.")
         return Monomials(u, np.array(exponents, dtype=np.intp), shape)
 

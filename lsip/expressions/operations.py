@@ -13,7 +13,7 @@ from ..schema import demand, flag
 from . import jets
 from .compiled import Assembler
 from .defined import SURE, WILD, Doubt, vanishing, worst
-from .elementary import FUNCTIONS, Function, Span
+from .elementary import DASH, DERIVATIVES, FUNCTIONS, Function, Span, known
 from .graph import (
     NUMBERS,
     PLACES,
@@ -26,7 +26,9 @@ from .graph import (
     ProofSteps,
     Step,
     Visit,
+    as_expression,
     together,
+    varying,
 )
 from .interval import Array, Interval
 from .jets import Jet, Numbers
@@ -57,6 +59,17 @@ class Apply(Expression):
         f = self.function
         return jets.chain(args[0], f, f.first, f.second, f.third, run.order)
 
+    def derivative(self, args: list[Expression | None]) -> Expression:
+        f, (du,) = self.function, varying(args)
+        if f.exponent == -1:
+            return as_expression(-du / self.args[0] ** 2)
+        if f.derivative is None and f.name in DERIVATIVES:
+            raise ModelError(f"Derivatives of {f.name.rstrip(DASH)} are known up to the third.")
+        if f.derivative is not None:
+            return as_expression(Apply(f.derivative, self.args[0]) * du)
+        slope: Any = f.first  # written with operators, and so for formulas, too
+        return as_expression(slope(self.args[0], self) * du)
+
     @property
     def partial(self) -> bool:
         return self.function.partial
@@ -86,7 +99,7 @@ class Apply(Expression):
 
     @classmethod
     def read(cls, step: Step, args: list[Expression], where: str) -> Expression:
-        return Apply(FUNCTIONS[step["op"]], args[0], step["spelled_out"])
+        return Apply(known(step["op"]), args[0], step["spelled_out"])
 
     def proven(self, steps: ProofSteps, args: list[list[int]]) -> list[int]:
         f = self.function
@@ -125,6 +138,14 @@ class Power(Expression):
 
     def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         return _powers(args[0], self.exponents, run.order)
+
+    def derivative(self, args: list[Expression | None]) -> Expression:
+        u, (du,) = self.args[0], varying(args)
+        k = np.broadcast_to(self.exponents.ravel(), self.size).reshape(self.shape)
+        whole = (k - 1.0) + 1.0 == k  # else k - 1 is rounded, and u ** k / u stands for the power
+        if whole.all():
+            return as_expression(k * u ** np.where(k == 0, 0.0, k - 1.0) * du)
+        return as_expression(k * (self / u) * du)
 
     @property
     def partial(self) -> bool:
@@ -201,6 +222,10 @@ class Add(Pairwise):
     def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         return jets.add(args[0], args[1])
 
+    def derivative(self, args: list[Expression | None]) -> Expression:
+        first, *others = varying(args)
+        return as_expression(first + others[0]) if others else first
+
     def typed(self, k: int, part: Part) -> Origin:
         return ("spelled", total([v for v in (part(0, k), part(1, k)) if v.number != 0]))
 
@@ -219,6 +244,10 @@ class Multiply(Pairwise):
 
     def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         return jets.multiply(args[0], args[1], run.order)
+
+    def derivative(self, args: list[Expression | None]) -> Expression:
+        terms = [d * other for d, other in zip(args, self.args[::-1], strict=True) if d is not None]
+        return as_expression(terms[0] if len(terms) == 1 else terms[0] + terms[1])
 
     def doubt(self, args: list[Interval], doubts: list[Doubt], value: Interval, run: Pass) -> Doubt:
         return worst(super().doubt(args, doubts, value, run), vanishing(args[0], args[1]))
@@ -250,6 +279,10 @@ class Divide(Pairwise):
     def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         c = args[1].value
         return jets.each(args[0], lambda v: v / c)
+
+    def derivative(self, args: list[Expression | None]) -> Expression:
+        (du,) = varying(args)
+        return as_expression(du / self.args[1])
 
     @classmethod
     def read(cls, step: Step, args: list[Expression], where: str) -> Self:
@@ -291,6 +324,10 @@ class Negate(Unary):
 
     def forward(self, args: list[Jet[Numbers]], run: Pass) -> Jet[Numbers]:
         return jets.negate(args[0])
+
+    def derivative(self, args: list[Expression | None]) -> Expression:
+        (du,) = varying(args)
+        return as_expression(-du)
 
     def typed(self, k: int, part: Part) -> Origin:
         return ("negative", part(0, k))

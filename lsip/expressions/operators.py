@@ -385,7 +385,10 @@ def as_objects(expression: Indexed, dtype: DTypeLike | None, frame: FrameType | 
         )
     caller = frame.f_back.f_globals.get("__name__", "") if frame is not None and frame.f_back is not None else ""
     if caller.startswith("scipy.interpolate."):
-        raise ConversionError(f"A spline of SciPy takes numbers only: write lsip.spline(f, {expression}).")
+        raise ConversionError(
+            f"A spline of SciPy takes numbers only; got {expression}. Write lsip.spline(f, t) of an index t, and for "
+            "coefficients c that are variables lsip.bases.bspline(t, knots, degree) @ c."
+        )
     if caller.startswith("numpy.ma."):
         raise ConversionError(
             f"{expression} cannot be combined with a masked array. Say what its masked entries are, as in .filled(0), "

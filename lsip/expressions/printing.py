@@ -42,6 +42,9 @@ _GREEK = {name: name for name in _LETTERS} | {
 }
 _COMMANDS = {"sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "log", "max", "min"}
 MINUS, SUM, QUOTIENT, PRODUCT, POWER, ATOM = range(6)  # MINUS: a negative number
+# Operands that are printed; in the place of others there is an ellipsis. A recurrence uses what it found before twice,
+# and would fill books: T_30 has a million operands.
+MOST_OPERANDS = 2000
 
 
 def number(v: float, tex: bool = False) -> str:
@@ -113,23 +116,6 @@ def _key(key: Key, tex: bool) -> str:
     return ", ".join(one(k) for k in parts)
 
 
-@dataclass(frozen=True)
-class PrintingTuning:
-    """How much of an expression is printed.
-
-    Parameters
-    ----------
-    most
-        Operands; in the place of others there is an ellipsis. A recurrence uses what it found before twice, and would
-        fill books: T_30 has a million operands.
-    """
-
-    most: int = 2000
-
-
-TUNING = PrintingTuning()
-
-
 @dataclass(frozen=True, eq=False)
 class Typed:
     """What was typed, and nothing else."""
@@ -141,7 +127,7 @@ class Printer:
     """Renders a tree of origins; `tex` chooses the alphabet."""
 
     def __init__(self, tex: bool) -> None:
-        self.tex, self.left, self.depth = tex, TUNING.most, 0
+        self.tex, self.left, self.depth = tex, MOST_OPERANDS, 0
         self.dots = r"\dots" if tex else "…"
 
     def show(self, item: Item) -> str:
@@ -217,6 +203,21 @@ class Printer:
 
     def _name(self, name: str) -> tuple[str, int]:
         return named(name, self.tex), ATOM
+
+    def _derivative(self, body: Item, index: Item, order: int) -> tuple[str, int]:
+        """d/dt of a formula, or ∂/∂y[0]."""
+        along, of = self.show(index), self.wrapped(body, ATOM)
+        partial = getattr(index, "origin", ())[:1] == ("getitem",)
+        if self.tex:
+            d, raised = r"\partial" if partial else "d", f"^{order}" if order > 1 else ""
+            return rf"\frac{{{d}{raised}}}{{{d} {along}{raised}}} {of}", PRODUCT
+        d, raised = "∂" if partial else "d", {1: "", 2: "²", 3: "³"}.get(order, f"^{order}")
+        return f"{d}{raised}/{d}{along}{raised} {of}", PRODUCT
+
+    def _gradient(self, body: Item, index: Item) -> tuple[str, int]:
+        """∇ of a formula, with its index below the line."""
+        of = self.wrapped(body, ATOM)
+        return (rf"\nabla_{{{self.show(index)}}} {of}" if self.tex else f"∇{of}"), ATOM
 
     def _rule(self, name: str, *seen: Item) -> tuple[str, int]:
         inside = ", ".join(self.show(part) for part in seen)

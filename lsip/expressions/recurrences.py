@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..deadline import EFFORT
-from .chebyshev import ChebyshevSums
+from .chebyshev import CHEBYSHEV_DEGREE, ChebyshevSums
 from .graph import Constant, Expression
 from .interval import LARGEST, NORMAL, Array, up
 from .monomials import Monomials
@@ -35,16 +35,14 @@ class RecurrenceTuning:
 
     Parameters
     ----------
-    least, most
-        Degrees between which the largest of a chain has to be. Below, products are as fast and sharp; beyond, the
-        coefficients of derivatives would not be exact.
+    least
+        Degree that the largest of a chain has at least; below, products are as fast and sharp.
     steepest
         How many times as large as on half of its range a polynomial may be. A sum of Chebyshev polynomials is off by as
         much everywhere, while products have more digits where it is small.
     """
 
     least: int = 8
-    most: int = 512
     steepest: float = 1e4
 
 
@@ -64,7 +62,7 @@ def closed_forms(nodes: list[Expression], args: list[Args], output: int, reach: 
     scan = _Scan(nodes, args)
     found = []
     for base, chain in scan.chains.items():
-        if TUNING.least <= max(scan.degree[i] for i in chain) <= TUNING.most:
+        if TUNING.least <= max(scan.degree[i] for i in chain) <= CHEBYSHEV_DEGREE:
             closed = scan.close(base, _used(args, output, set(chain)), reach)
             found += [closed] if closed is not None else []
     for u, cosines in scan.cosines.items():
@@ -201,7 +199,13 @@ class _Scan:
                     break
         inner = self.nodes[a]
         angle = isinstance(inner, Apply) and inner.function.name == "arccos" and inner.size == 1
-        if angle and node.size == k.size and (k == np.round(k)).all() and k.min() >= 0 and 0 < k.max() <= TUNING.most:
+        if (
+            angle
+            and node.size == k.size
+            and (k == np.round(k)).all()
+            and k.min() >= 0
+            and 0 < k.max() <= CHEBYSHEV_DEGREE
+        ):
             self.cosines.setdefault(self.args[a][0], {})[i] = k.astype(np.intp)
 
     def unfold(self, u: int, cosines: dict[int, Array], reach: Range) -> Closed | None:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from ..deadline import EFFORT
 from ..domains import Box, Cell, Domain, Finite, Interval, Union
 from ..domains.base import Array, Seed, Vector, as_points, no_witness
 from ..domains.intersection import intersect
 from ..domains.points import constant
 from ..errors import ModelError
 from ..legible import legibly
+from ..schema import Schema
 from ..validation import answer, shown
 from .arrangements import Linear
 from .graph import Condition, Constant, Expression, Index, as_expression
@@ -26,25 +28,6 @@ from .substitution import substituted
 from .tape import Tape
 
 Rule = Callable[[Any], object]
-
-
-@dataclass(frozen=True)
-class CellTuning:
-    """How a set that is cut by inequalities is explored.
-
-    Parameters
-    ----------
-    points
-        Of the set that it is cut from, among which some of its own are looked for.
-    most_draws
-        Samples drawn at a time; where none of so many lies inside, there are no uniform samples.
-    """
-
-    points: int = 2000
-    most_draws: int = 100_000
-
-
-TUNING = CellTuning()
 
 
 @final
@@ -60,6 +43,8 @@ class Region(Domain):
     >>> cusp.contains([[0.5, 0.3], [0.5, 0.4]])
     array([ True, False])
     """
+
+    filed: ClassVar[Schema] = (Domain,)
 
     base: Domain
     conditions: tuple[Condition, ...]
@@ -86,7 +71,7 @@ class Region(Domain):
 
     def _outer_box(self) -> tuple[Array, Array]:
         cells = self.base.cells()
-        spread = self.base.spread(TUNING.points)
+        spread = self.base.spread(EFFORT.unwatched)
         known = spread[self._keeps(spread)]
         found = [self._on(cell).outer_box(cell.lower, cell.upper, known) for cell in cells]
         boxes = [box for box in found if box is not None]
@@ -106,7 +91,7 @@ class Region(Domain):
 
     def _found(self) -> Array:
         """Points of the set, which are proven to lie in it."""
-        spread = np.concatenate([self.base.spread(TUNING.points), self._near_boundary()])
+        spread = np.concatenate([self.base.spread(EFFORT.unwatched), self._near_boundary()])
         points = spread[self._keeps(spread)]
         lower, upper = self.base.witness(points) if len(points) else no_witness(points)
         proven = (lower == upper).all(axis=1) & self._inequalities.hold(points, points)
@@ -126,7 +111,7 @@ class Region(Domain):
     def _near_boundary(self) -> Array:
         """Points of the bounding box, moved to where the inequalities hold: a thin set is missed by spread points."""
         size = self._size
-        start = Box(self.lower, self.upper).spread(TUNING.points // 10)
+        start = Box(self.lower, self.upper).spread(EFFORT.unwatched // 10)
         parts = [self._on(cell) for cell in self.base.cells()]
         moved = [part.nearest(start, start, self.lower, self.upper, size) for part in parts]
         return np.concatenate([start, *(self.base.project(z[kept]) for z, kept in moved if kept.any())])
@@ -148,9 +133,14 @@ class Region(Domain):
     @cached_property
     def measure(self) -> tuple[int, float]:
         """The share of the set that it is cut from, estimated by samples."""
-        drawn = self._around.sample(TUNING.most_draws)
+        drawn = self._around.sample(self._most_draws)
         dimension, volume = self._around.measure
-        return dimension, volume * max(float(np.mean(self._keeps(drawn))), 1.0 / TUNING.most_draws)
+        return dimension, volume * max(float(np.mean(self._keeps(drawn))), 1.0 / self._most_draws)
+
+    @property
+    def _most_draws(self) -> int:
+        """Samples drawn at a time; where none of so many lies inside, there are no uniform samples."""
+        return EFFORT.batch // self.dim
 
     @cached_property
     def _around(self) -> Domain:
@@ -223,10 +213,10 @@ class Region(Domain):
         while len(kept) < n:
             drawn = self._around.sample(draws, rng)
             inside = drawn[self._keeps(drawn)]
-            if not len(inside) and draws >= TUNING.most_draws:
+            if not len(inside) and draws >= self._most_draws:
                 raise ModelError(f"{self} is too thin for uniform samples: of {draws} draws, none lies inside.")
             kept = np.concatenate([kept, inside])
-            draws = min(2 * draws, TUNING.most_draws) if len(inside) < draws // 4 else draws
+            draws = min(2 * draws, self._most_draws) if len(inside) < draws // 4 else draws
         return kept[:n]
 
     def witness(self, y: ArrayLike) -> tuple[Array, Array]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
+from math import isqrt
 from typing import Any, TypeAlias
 
 from ..deadline import EFFORT
@@ -12,22 +12,6 @@ from ..deadline import EFFORT
 Exponents: TypeAlias = tuple[int, ...]
 Polynomial: TypeAlias = dict[Exponents, Fraction]
 Terms: TypeAlias = list[Polynomial]  # one polynomial for every element of an expression
-
-
-@dataclass(frozen=True)
-class PolynomialTuning:
-    """Which polynomials are written out.
-
-    Parameters
-    ----------
-    highest_degree
-        The largest degree, in all coordinates together.
-    """
-
-    highest_degree: int = 100
-
-
-TUNING = PolynomialTuning()
 
 
 class NotPolynomialError(Exception):
@@ -40,6 +24,7 @@ class Ring:
     def __init__(self, dim: int, offsets: Mapping[Any, int]) -> None:
         self.dim, self.offsets, self.count = dim, offsets, 0
         self.zero: Exponents = (0,) * dim
+        self.highest = isqrt(EFFORT.exact // 10)  # degree, up to which a product in one coordinate takes no longer
 
     def unit(self, axis: int) -> Exponents:
         """The exponents of one coordinate."""
@@ -53,7 +38,7 @@ class Ring:
         """All terms of one times all of the other."""
         degree = max(map(sum, a), default=0) + max(map(sum, b), default=0)
         self.counted(len(a) * len(b))
-        if degree > TUNING.highest_degree:
+        if degree > self.highest:
             raise NotPolynomialError
         total: Polynomial = {}
         for e, c in a.items():
@@ -64,7 +49,7 @@ class Ring:
 
     def power(self, u: Polynomial, k: float) -> Polynomial:
         """A whole power."""
-        if k != int(k) or not 0 <= k <= TUNING.highest_degree:
+        if k != int(k) or not 0 <= k <= self.highest:
             raise NotPolynomialError
         found = self.number(Fraction(1))
         for _ in range(int(k)):

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from ..errors import ModelError
 from ..schema import Tagged, demand
 from . import bessel, enclosed, monomials, splines  # noqa: F401  (each declares words)
-from .elementary import FUNCTIONS
+from .elementary import DERIVATIVES, FUNCTIONS
 from .graph import WORDS, Expression, Index, Word, in_order
 from .limits import LIMITS
 from .operations import Apply
@@ -31,7 +31,8 @@ TOO_LARGE = f"makes more than {LIMITS.most_numbers:,} numbers in all, which is t
 
 def step_schema() -> Tagged:
     """What a step must look like."""
-    return Tagged("op", {name: word.schema for name, word in {**dict.fromkeys(FUNCTIONS, FUNCTION), **WORDS}.items()})
+    words = {**dict.fromkeys((*FUNCTIONS, *DERIVATIVES), FUNCTION), **WORDS}
+    return Tagged("op", {name: word.schema for name, word in words.items()})
 
 
 class Writer:

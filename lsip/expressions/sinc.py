@@ -1,4 +1,4 @@
-"""sin(u) / u with its removable singularity, and three derivatives of it.
+"""sin(u) / u with its removable singularity, and its derivatives up to the sixth.
 
 All of them are integrals, s⁽ⁿ⁾(u) = ∫₀¹ τⁿ cos⁽ⁿ⁾(τ u) dτ. So |s⁽ⁿ⁾| <= 1 / (n + 1), and s⁽ⁿ⁾ changes by at most
 1 / (n + 2) times the change of u, which is all that an enclosure needs beside the value at the middle of a box.
@@ -28,7 +28,7 @@ def _errors() -> tuple[float, ...]:
     a sine, and three roundings of numbers below 2.
     """
     units = [WAVE_ULPS + 1.0]
-    for n in range(1, 4):
+    for n in range(1, 7):
         units.append(n * units[-1] + WAVE_ULPS + 3.0)
     return tuple(max(8.0, 1.25 * u) * EPS for u in units)
 
@@ -47,7 +47,7 @@ def _values(u: Array, order: int) -> Array:
     waves = (np.sin(far), np.cos(far), -np.sin(far), -np.cos(far))  # the derivatives of sin
     value = waves[0] / far
     for n in range(1, order + 1):  # u s = sin u, differentiated n times: u s⁽ⁿ⁾ + n s⁽ⁿ⁻¹⁾ = sin⁽ⁿ⁾ u
-        value = (waves[n] - n * value) / far
+        value = (waves[n % 4] - n * value) / far
     return np.where(small, _series(np.where(small, u, 0.0), order), value)
 
 

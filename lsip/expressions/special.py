@@ -8,13 +8,14 @@ from functools import cache
 import numpy as np
 
 from . import exprel as exponential
-from .arithmetic import register
-from .elementary import EVERYWHERE, Function, by_order, increasing, of_scipy
-from .functions import exp, scaled
+from .arithmetic import register, rule
+from .elementary import DERIVATIVES, EVERYWHERE, Function, increasing, of_scipy, with_derivatives
+from .functions import ONE_OVER_ROOT_2_PI, exp, scaled
+from .graph import Expression
 from .interval import Array, Interval, widened
 from .jets import Numbers, square
+from .operations import Apply
 
-ONE_OVER_ROOT_2_PI = 0.3989422804014327  # off by less than a unit
 # Where gamma is least, between two doubles, and a number below its value there and that of its logarithm.
 LEAST_AT, LEAST_GAMMA, LEAST_LOG = (1.461632144968362, 1.4616321449683625), 0.8856031944108886, -0.12148629053584964
 POLYGAMMA_ULPS = 32.0  # 4 were measured
@@ -41,22 +42,17 @@ def _valley(least: float) -> Callable[[Function, Interval], Interval]:
     return shape
 
 
-def _polygamma(n: int) -> Callable[[Numbers], Numbers]:
+def _polygamma(u: Numbers, n: int = 0) -> Numbers:
     """The n-th derivative of digamma on positive numbers: monotone, increasing if n is even."""
-
-    def kernel(u: Array) -> Array:
+    if not isinstance(u, Interval):
         return _digamma(u) if n == 0 else _any_polygamma(n, u)
-
-    def apply(u: Numbers) -> Numbers:
-        if not isinstance(u, Interval):
-            return kernel(u)
-        low, high = (kernel(u.lo), kernel(u.hi)) if n % 2 == 0 else (kernel(u.hi), kernel(u.lo))
-        return widened(low, high, POLYGAMMA_ULPS)
-
-    return apply
+    ends = (u.lo, u.hi) if n % 2 == 0 else (u.hi, u.lo)
+    low, high = (_digamma(v) if n == 0 else _any_polygamma(n, v) for v in ends)
+    return widened(low, high, POLYGAMMA_ULPS)
 
 
-digamma, trigamma, tetragamma = map(_polygamma, range(3))
+digamma = with_derivatives("psi", _polygamma, domain=(0.0, np.inf), ulps=POLYGAMMA_ULPS, checked=(0.0, np.inf))
+trigamma, tetragamma = DERIVATIVES["psi'"], DERIVATIVES["psi''"]
 
 
 @cache
@@ -83,7 +79,7 @@ _TABLE = (
         of_scipy("ndtr"),
         increasing,
         lambda u, f: scaled(ONE_OVER_ROOT_2_PI, exp(-0.5 * square(u))),
-        lambda u, f: scaled(-ONE_OVER_ROOT_2_PI, u * exp(-0.5 * square(u))),
+        lambda u, f: -scaled(ONE_OVER_ROOT_2_PI, u * exp(-0.5 * square(u))),
         lambda u, f: scaled(ONE_OVER_ROOT_2_PI, (square(u) - 1.0) * exp(-0.5 * square(u))),
         image=(0.0, 1.0),
         ulps=4096.0,  # of which it needs 1,000 where it almost vanishes
@@ -113,9 +109,9 @@ _TABLE = (
         ulps=64.0,
         checked=(0.0, np.inf),
     ),
-    Function(
+    with_derivatives(
         "exprel",
-        *by_order(exponential.exprel),
+        exponential.exprel,
         image=(0.0, np.inf),
         ulps=exponential.EXPREL_ULPS,
         checked=EVERYWHERE,
@@ -123,3 +119,10 @@ _TABLE = (
 )
 for _function in _TABLE:
     register(_function)
+
+DERIVATIVES[digamma.name] = digamma
+
+
+@rule("psi", "digamma")
+def _apply(u: Expression) -> Expression:
+    return Apply(digamma, u)

@@ -115,6 +115,12 @@ class Spline(Function):
     def word(self) -> str:
         return "spline"
 
+    @property
+    def derivative(self) -> Spline:
+        """Its pieces, differentiated."""
+        p = self.pieces.derivative()
+        return made(p.knots, p.origins, p.low, p.high, self.span)
+
     def file_data(self, spelled_out: bool) -> Step | None:
         parts = {name: getattr(self.pieces, name).tolist() for name in _PIECES}
         return {**parts, "span": None if self.span == EVERYWHERE else list(self.span)}
@@ -191,7 +197,8 @@ def spline(f: PPoly | BSpline, u: Expression | ArrayLike) -> Any:
     """A spline of SciPy at an index expression: CubicSpline, PchipInterpolator, Akima1DInterpolator, PPoly, BSpline.
 
     The model has the piecewise polynomial whose coefficients SciPy computed, `f.c` between the knots `f.x`; a `BSpline`
-    is rewritten as one first, which rounds. With `extrapolate=False` it is undefined beyond its knots.
+    is rewritten as one first, which rounds. With `extrapolate=False` it is undefined beyond its knots. A spline whose
+    values are arrays has the axes of these last, as in SciPy.
 
     Examples
     --------
@@ -205,7 +212,7 @@ def spline(f: PPoly | BSpline, u: Expression | ArrayLike) -> Any:
     """
     from scipy.interpolate import BSpline, PPoly
 
-    poly = PPoly.from_spline(f) if isinstance(f, BSpline) else f
+    poly = _pieces(f) if isinstance(f, BSpline) else f
     if not isinstance(poly, PPoly):
         raise ModelError(f"lsip.spline takes a spline of scipy.interpolate first, then an index; got {shown(f)}.")
     if not isinstance(u, Operators):
@@ -219,14 +226,33 @@ def spline(f: PPoly | BSpline, u: Expression | ArrayLike) -> Any:
     if extrapolate == "periodic":
         raise ModelError("A periodic spline is none here: write lsip.spline(f, u % period) of one that is not.")
     c, x = numbers(poly.c, "coefficients"), numbers(poly.x, "knots")
-    if c.ndim != 2 or not (np.diff(x) >= 0).all():
-        raise ModelError("lsip.spline needs numbers as values of the spline, and increasing knots.")
+    if not (np.diff(x) >= 0).all():
+        raise ModelError(f"lsip.spline needs increasing knots; got {shown(x)}.")
     proper = np.diff(x) > 0  # knots of a BSpline are repeated
     c, x = c[:, proper], np.append(x[:-1][proper], x[-1])
     span = EVERYWHERE if extrapolate else (float(x[0]), float(x[-1]))
-    result = Apply(made(x[1:-1].copy(), x[:-1].copy(), c.copy(), c.copy(), span), as_expression(u))
+    columns = c.reshape(*c.shape[:2], -1)
+    each = [Apply(_shortened(x, columns[..., j], span), as_expression(u)) for j in range(columns.shape[2])]
+    result: Any = each[0] if c.ndim == 2 else np.reshape(np.stack(each, axis=-1), (*np.shape(u), *c.shape[2:]))  # type: ignore[call-overload]
     result.origin = ("spline", u)
     return result
+
+
+def _pieces(f: BSpline) -> PPoly:
+    """A B-spline as polynomials between knots; SciPy writes them for numbers as values only."""
+    from scipy.interpolate import PPoly
+
+    columns = [PPoly.from_spline((f.t, column, f.k)) for column in f.c.reshape(len(f.c), -1).T]
+    c = np.stack([p.c for p in columns], axis=-1)
+    return PPoly(c.reshape(*c.shape[:2], *f.c.shape[1:]), columns[0].x)
+
+
+def _shortened(x: Array, c: Array, span: tuple[float, float]) -> Spline:
+    """A spline with knots x and coefficients c (degree + 1, K), with one piece where it is 0 at either end."""
+    carries = np.flatnonzero(c.any(axis=0))
+    first, last = (0, 0) if not len(carries) else (max(carries[0] - 1, 0), min(carries[-1] + 1, c.shape[1] - 1))
+    c, origins, knots = c[:, first : last + 1].copy(), x[first : last + 1].copy(), x[first + 1 : last + 1].copy()
+    return made(knots, origins, c, c, span)
 
 
 def _read(step: Step, args: list[Expression], where: str) -> Expression:

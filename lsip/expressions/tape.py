@@ -229,8 +229,11 @@ class Tape:
             return args[0], sparse.csr_matrix((np.ones(index.size), index, np.arange(index.size + 1)), shape)
         if isinstance(node, Multiply):
             for factor, other in (args, args[::-1]):
-                constant, found = self.nodes[factor], self._map(other)
-                if found and isinstance(constant, Constant) and not constant.rounded and (found[1].data == 1.0).all():
+                constant = self.nodes[factor]
+                if not isinstance(constant, Constant) or constant.rounded:
+                    continue
+                found = self._map(other)
+                if found and (found[1].data == 1.0).all():
                     factors = np.broadcast_to(constant.value.ravel(), node.size)
                     return (found[0], sparse.diags(factors) @ found[1]) if found[1].shape[0] == node.size else None
         if isinstance(node, Join):

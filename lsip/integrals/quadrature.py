@@ -74,31 +74,42 @@ def means(tape: Tape) -> Interval:
     accuracy, most = (by[min(k, len(by)) - 1] for by in (TUNING.accuracies, TUNING.most_boxes))
     most = min(most, EFFORT.entries // max(sum(tape.sizes), 1))
     while len(boxes.lower) < most:
-        split = _loose(boxes, accuracy)
+        size = _sizes(boxes)
+        split = _loose(boxes, size, accuracy)
         if not split.any():
             break
-        boxes = boxes.take(~split).joined(_halved(tape, boxes.take(split)))
+        boxes = boxes.take(~split).joined(_halved(tape, boxes.take(split), size))
     return _total(boxes)
 
 
-def _loose(boxes: Boxes, accuracy: float) -> NDArray[np.bool_]:
-    """The boxes with the largest errors, such that those of all others together are small enough."""
+def _sizes(boxes: Boxes) -> Array:
+    """About the mean (K,) of the absolute value of every function, 1 for one that is 0."""
+    found = (boxes.share * np.abs(boxes.mean)).sum(axis=0)
+    return np.where(found > 0, found, 1.0)
+
+
+def _loose(boxes: Boxes, size: Array, accuracy: float) -> NDArray[np.bool_]:
+    """The boxes with the largest errors, such that those of all others together are small enough; none if all are.
+
+    More are halved than would do, until half of that is left: one by one, they would take as many rounds.
+    """
     share = boxes.share
-    with np.errstate(invalid="ignore"):
-        scale = (share * np.where(np.isfinite(boxes.mean), np.abs(boxes.mean), 0.0)).sum(axis=0)
-        relative = share * boxes.error / np.where(scale > 0, scale, 1.0)
-    worst = np.where(np.isfinite(relative), relative, np.inf).max(axis=1)
+    worst = (share * boxes.error / size).max(axis=1)
     rounding = 64 * EPS * share[:, 0]  # which halving does not help against
     # Halvings that leave corners and centres doubles.
     worst = np.where((boxes.depth < 50).any(axis=1) & (worst > rounding), worst, 0.0)
     order = np.argsort(worst)
+    others = np.cumsum(worst[order])
     loose: NDArray[np.bool_] = np.zeros(len(worst), dtype=bool)
-    loose[order] = np.cumsum(worst[order]) > accuracy / 2
+    loose[order] = others > accuracy / (4 if others[-1] > accuracy / 2 else 2)
     return loose & (worst > 0)
 
 
-def _halved(tape: Tape, boxes: Boxes) -> Boxes:
-    """Both halves of every box: along wide axes first, then along the one that leaves the smallest error."""
+def _halved(tape: Tape, boxes: Boxes, size: Array) -> Boxes:
+    """Both halves of every box: along wide axes first, then along the one that leaves the smallest error.
+
+    Errors are relative to the functions, so that the rounding of one of them does not hide the kink of another.
+    """
     n, found = np.arange(len(boxes.lower)), list[Boxes]()
     for axis in range(tape.dim):
         depth, right = boxes.depth.copy(), boxes.lower.copy()
@@ -107,8 +118,7 @@ def _halved(tape: Tape, boxes: Boxes) -> Boxes:
         found.append(_enclosed(tape, np.concatenate([boxes.lower, right]), np.concatenate([depth, depth])))
     halves = {f: np.stack([getattr(b, f) for b in found]) for f in FIELDS}  # (k, 2 N, …)
     both = halves["error"][:, : len(n)] + halves["error"][:, len(n) :]
-    scale = np.where(np.isfinite(both), both, 0.0).max(axis=(0, 1))  # of every function
-    left = (both / np.where(scale > 0, scale, 1.0)).max(axis=2)
+    left = (both / size).max(axis=2)
     before = boxes.depth.T
     order = (before, left, np.minimum(before, 2), before >= 50)  # the last counts most
     chosen = np.tile(np.lexsort(order, axis=0)[0], 2)

@@ -138,47 +138,44 @@ double bound_of(int m, const double* row, double* d) {
 }
 
 // Bounds (count,) and points (count, m) of quadratics (count, stride): value, gradient, upper triangle.
-EXPORT void lsip_bound(int m, long count, long stride, const double* table, double* bound, double* points) {
+EXPORT void lsip_bound(int64_t m, int64_t count, int64_t stride, const double* table, double* bound, double* points) {
     Ordinary arithmetic;
-    for (long i = 0; i < count; i++) bound[i] = bound_of(m, table + i * stride, points + i * m);
+    for (int64_t i = 0; i < count; i++) bound[i] = bound_of((int)m, table + i * stride, points + i * m);
 }
 
-// Coefficients (n, p, levels, width) and errors (n, p, width) from polynomials of outputs, the last p of which are sides.
-// A part has so many levels, each so many doubles after the one before, and so have its boxes.
-EXPORT void lsip_layout(long n, long p, long width, long levels, const double* const* parts, const long (*shapes)[3],
-                        const double* error, double rounding, double* table, double* errors) {
+// Coefficients and errors from polynomials of outputs, the last p of which are sides.
+EXPORT void lsip_layout(const LayoutCall* call) {
     Ordinary arithmetic;
-    const long inner = width - 1, size = p * inner, K = size + p;
-    for (long b = 0; b < n; b++)
-        for (long r = 0; r < p; r++) {
-            double *sum = errors + (b * p + r) * width, *out = table + (b * p + r) * levels * width;
-            const double* own = error + b * K;
-            for (long k = 0; k < width; k++) sum[k] = 0;
-            long level = 0;
+    const LayoutCall& c = *call;
+    const int64_t width = c.width, inner = width - 1, size = c.p * inner, K = size + c.p;
+    for (int64_t b = 0; b < c.n; b++)
+        for (int64_t r = 0; r < c.p; r++) {
+            double *sum = c.errors + (b * c.p + r) * width, *out = c.table + (b * c.p + r) * c.levels * width;
+            const double* own = c.error + b * K;
+            for (int64_t k = 0; k < width; k++) sum[k] = 0;
             for (int part = 0; part < 4; part++)
-                for (long l = 0; l < shapes[part][0]; l++, level++) {
-                    const double* from = parts[part] + l * shapes[part][1] + b * shapes[part][2];
-                    double* to = out + level * width;
-                    for (long k = 0; k < inner; k++) to[k] = from[r * inner + k];
-                    to[inner] = from[size + r];
-                    for (long k = 0; k < width; k++) sum[k] += std::fabs(to[k]);
+                for (int64_t l = 0; l < c.shapes[part][0]; l++, out += width) {
+                    const double* from = c.parts[part] + l * c.shapes[part][1] + b * c.shapes[part][2];
+                    for (int64_t k = 0; k < inner; k++) out[k] = from[r * inner + k];
+                    out[inner] = from[size + r];
+                    for (int64_t k = 0; k < width; k++) sum[k] += std::fabs(out[k]);
                 }
-            for (long k = 0; k < inner; k++) sum[k] = own[r * inner + k] * (1 + rounding) + rounding * sum[k];
-            sum[inner] = own[size + r] * (1 + rounding) + rounding * sum[inner];
+            for (int64_t k = 0; k < inner; k++) sum[k] = own[r * inner + k] * (1 + c.rounding) + c.rounding * sum[k];
+            sum[inner] = own[size + r] * (1 + c.rounding) + c.rounding * sum[inner];
         }
 }
 
 // Of points in the order in which they are wanted, those that no earlier one of their component lies next to.
-EXPORT long lsip_distinct(long count, int m, const double* points, const int64_t* component, const double* reach,
-                          long limit, int64_t* taken) {
+EXPORT int64_t lsip_distinct(int64_t count, int64_t m, const double* points, const int64_t* component, const double* reach,
+                          int64_t limit, int64_t* taken) {
     Ordinary arithmetic;
-    long found = 0;
-    for (long i = 0; i < count && found < limit; i++) {
+    int64_t found = 0;
+    for (int64_t i = 0; i < count && found < limit; i++) {
         bool near = false;
-        for (long k = 0; k < found && !near; k++) {
+        for (int64_t k = 0; k < found && !near; k++) {
             const double *a = points + i * m, *b = points + taken[k] * m;
             near = component[i] == component[taken[k]];
-            for (int axis = 0; axis < m && near; axis++) near = std::fabs(a[axis] - b[axis]) <= reach[axis];
+            for (int64_t axis = 0; axis < m && near; axis++) near = std::fabs(a[axis] - b[axis]) <= reach[axis];
         }
         if (!near) taken[found++] = i;
     }

@@ -176,7 +176,7 @@ static Interval tangent(Interval u) {
 }
 
 // v^n for v >= 0: at most that where `upward`, at least that otherwise.
-static Four whole_power(Four v, long n, bool upward) {
+static Four whole_power(Four v, int64_t n, bool upward) {
     Four r = all(upward ? 1.0 : -1.0), b = v, down = -v;  // `down` and r are negative where results are rounded down
     if (upward) {
         for (; n; n >>= 1) {
@@ -199,7 +199,7 @@ static Interval power(Interval u, double k) {
     if (k == 2) return square(u);
     if (k < 0) return reciprocal(power(u, -k));
     if (k == __builtin_floor(k) && k <= 1024) {
-        long n = (long)k;
+        int64_t n = (int64_t)k;
         Four low, high;
         magnitudes(u, low, high);
         if (n % 2 == 0) return {-whole_power(low, n, false), whole_power(high, n, true)};

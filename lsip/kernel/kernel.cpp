@@ -50,11 +50,11 @@ namespace points {
 #include "jets.inl"
 
 // Values and derivatives at points (count, dim): (levels, count, outputs).
-static void evaluate(const Tape& tape, int order, long count, long from, long to, const double* y, double* out) {
+static void evaluate(const Tape& tape, int order, int64_t count, int64_t from, int64_t to, const double* y, double* out) {
     Run run(tape, order);
     for (int k = 0; k < 4; k++) run.pieces[k] = nullptr, run.straddles[k] = nullptr;
     const Node& last = tape.nodes[tape.output];
-    for (long row = from; row < to; row += 4) {
+    for (int64_t row = from; row < to; row += 4) {
         const int lanes = to - row < 4 ? (int)(to - row) : 4;
         for (int i = 0; i < tape.dim; i++)
             for (int k = 0; k < 4; k++) run.y[i].v[k] = y[(row + (k < lanes ? k : 0)) * tape.dim + i];
@@ -63,7 +63,7 @@ static void evaluate(const Tape& tape, int order, long count, long from, long to
             for (int level = tape.first[d]; level < tape.first[d + 1]; level++)
                 for (int e = 0; e < last.size; e++) {
                     const Four v = run.get(last, d, level, e).v;
-                    for (int k = 0; k < lanes; k++) out[((long)level * count + row + k) * last.size + e] = v[k];
+                    for (int k = 0; k < lanes; k++) out[((int64_t)level * count + row + k) * last.size + e] = v[k];
                 }
     }
 }
@@ -73,11 +73,11 @@ static bool fast = false;  // whether the processor has AVX2, and it is wanted
 
 // Whether a tape is what it says it is: nothing is read or written beyond its ends, whatever Python hands over.
 static bool sound(const Tape& t) {
-    const long whole = (long)t.whole.size(), real = (long)t.real.size();
+    const int64_t whole = (int64_t)t.whole.size(), real = (int64_t)t.real.size();
     for (size_t i = 0; i < t.nodes.size(); i++) {
         const Node& n = t.nodes[i];
         if (n.op < 0 || n.op >= OPS || n.size < 0 || n.depth < 0 || n.depth > 3 || n.arguments < 0 || n.args < 0) return false;
-        if ((long)n.args + n.arguments > whole) return false;
+        if ((int64_t)n.args + n.arguments > whole) return false;
         for (int k = 0; k < n.arguments; k++) {
             const int a = t.whole[n.args + k];
             if (a < 0 || a >= (int)i || t.nodes[a].depth > n.depth) return false;
@@ -91,45 +91,45 @@ static bool sound(const Tape& t) {
             n.op == O_APPLY || n.op == O_ABSOLUTE || n.op == O_MAXIMUM)
             for (int k = 0; k < needed; k++)
                 if (!fits(k)) return false;
-        long numbers = n.op == O_CONSTANT ? 3L * n.size : n.op == O_POWER ? n.size : 0;
+        int64_t numbers = n.op == O_CONSTANT ? int64_t(3) * n.size : n.op == O_POWER ? n.size : 0;
         if (n.numbers < 0 || n.data < 0 || n.numbers + numbers > real) return false;
         if (n.op == O_INDEX && (n.depth < 1 || n.offset < 0 || n.offset + n.size > t.dim)) return false;
         if (n.op == O_APPLY && (n.function < 0 || n.function >= FUNCTIONS)) return false;
         if (n.op == O_DIVIDE && argument(1).op != O_CONSTANT) return false;
         if ((n.op == O_ABSOLUTE || n.op == O_MAXIMUM) && (n.kink < 0 || n.kink + n.size > t.kinks)) return false;
-        if (n.op == O_SUM && (n.width < 0 || (long)n.width * n.size != argument(0).size)) return false;
+        if (n.op == O_SUM && (n.width < 0 || (int64_t)n.width * n.size != argument(0).size)) return false;
         if (n.op == O_JOIN) {
-            long total = 0;
+            int64_t total = 0;
             for (int k = 0; k < n.arguments; k++) total += argument(k).size;
             if (total != n.size) return false;
         }
         if (n.op == O_GATHER) {
-            if ((long)n.data + n.size > whole) return false;
+            if ((int64_t)n.data + n.size > whole) return false;
             for (int e = 0; e < n.size; e++)
                 if (t.whole[n.data + e] < 0 || t.whole[n.data + e] >= argument(0).size) return false;
         }
         if (n.op == O_LINEAR) {
-            if ((long)n.data + n.size + 1 > whole) return false;
+            if ((int64_t)n.data + n.size + 1 > whole) return false;
             const int* starts = &t.whole[n.data];
             if (starts[0] != 0) return false;
             for (int e = 0; e < n.size; e++)
                 if (starts[e + 1] < starts[e]) return false;
-            long entries = starts[n.size];
-            if ((long)n.data + n.size + 1 + entries > whole || n.numbers + entries > real) return false;
-            for (long k = 0; k < entries; k++) {
+            int64_t entries = starts[n.size];
+            if ((int64_t)n.data + n.size + 1 + entries > whole || n.numbers + entries > real) return false;
+            for (int64_t k = 0; k < entries; k++) {
                 int column = starts[n.size + 1 + k];
                 if (column < 0 || column >= argument(0).size) return false;
             }
         }
         if (n.op == O_MONOMIALS) {
             if (n.width < 1 || n.offset < 0 || n.offset + n.width > t.dim || n.degree < 0) return false;
-            if ((long)n.data + (long)n.size * n.width > whole) return false;
-            for (long k = 0; k < (long)n.size * n.width; k++)
+            if ((int64_t)n.data + (int64_t)n.size * n.width > whole) return false;
+            for (int64_t k = 0; k < (int64_t)n.size * n.width; k++)
                 if (t.whole[n.data + k] < 0 || t.whole[n.data + k] > n.degree) return false;
         }
     }
     if (t.output < 0 || t.output >= (int)t.nodes.size()) return false;
-    long kinks = 0;
+    int64_t kinks = 0;
     for (int a : t.kink_arguments) {
         if (a < 0 || a >= (int)t.nodes.size()) return false;
         kinks += t.nodes[a].size;
@@ -171,7 +171,7 @@ static void lay_out(Tape& t) {
     for (const Node& n : t.nodes) t.modelled &= n.op != O_MONOMIALS;
 }
 
-EXPORT int lsip_kernel_version() { return 6; }
+EXPORT int lsip_kernel_version() { return 7; }
 
 // Which engine is used from now on: 0 the portable one, 1 that for AVX2 where there is such a processor.
 EXPORT int lsip_kernel_choose(int wanted) {
@@ -184,20 +184,19 @@ EXPORT int lsip_kernel_choose(int wanted) {
 }
 
 // A tape, or null if it is not sound or there is no memory for it.
-EXPORT void* lsip_tape_new(int dim, int output, long nodes, const int* fields, long whole, const int* integers, long real,
-                           const double* numbers, long kink_arguments, const int* arguments, int kinks) {
+EXPORT void* lsip_tape_new(const TapeCall* call) {
     Ordinary arithmetic;
-    if (dim < 0 || dim > MOST_DIMENSIONS || nodes < 1) return nullptr;
+    if (call->dim < 0 || call->dim > MOST_DIMENSIONS || call->nodes < 1) return nullptr;
     try {
         Tape* t = new Tape();
-        t->dim = dim;
-        t->output = output;
-        t->kinks = kinks;
-        t->whole.assign(integers, integers + whole);
-        t->real.assign(numbers, numbers + real);
-        t->kink_arguments.assign(arguments, arguments + kink_arguments);
-        for (long i = 0; i < nodes; i++) {
-            const int* f = fields + i * FIELDS;
+        t->dim = (int)call->dim;
+        t->output = (int)call->output;
+        t->kinks = (int)call->kinks;
+        t->whole.assign(call->whole, call->whole + call->integers);
+        t->real.assign(call->real, call->real + call->numbers);
+        t->kink_arguments.assign(call->kink_arguments, call->kink_arguments + call->arguments);
+        for (int64_t i = 0; i < call->nodes; i++) {
+            const int* f = call->fields + i * FIELDS;
             t->nodes.push_back({f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9], f[10], f[11], {0, 0, 0, 0}});
         }
         if (!sound(*t)) {
@@ -214,48 +213,47 @@ EXPORT void* lsip_tape_new(int dim, int output, long nodes, const int* fields, l
 EXPORT void lsip_tape_free(void* tape) { delete static_cast<Tape*>(tape); }
 
 // Bytes that one thread needs to evaluate a tape.
-EXPORT double lsip_tape_bytes(const void* tape, int order) {
+EXPORT double lsip_tape_bytes(const void* tape, int64_t order) {
     Ordinary arithmetic;
     return 64.0 * (double)static_cast<const Tape*>(tape)->room(order);
 }
 
-EXPORT int lsip_quadratics(const void* tape, int order, long count, const double* lower, const double* upper,
-                           const signed char* pieces, unsigned char* straddles, double* const* outputs, long width,
-                           double* const* kinks, int threads) {
+EXPORT int lsip_quadratics(const void* tape, const QuadraticsCall* call) {
     Ordinary arithmetic;
     const Tape& t = *static_cast<const Tape*>(tape);
-    if (order < 2 || order > 3) return 1;
-    Boxes boxes{count, lower, upper};
-    const long levels = t.first[order + 1];
-    Polynomials out{levels, width, outputs[0], outputs[1], outputs[2]}, sides{};
-    if (t.kinks) sides = {levels, t.kinks, kinks[0], kinks[1], kinks[2]};
-    return share(count, threads, [&](long from, long to) {
+    const QuadraticsCall& c = *call;
+    if (c.order < 2 || c.order > 3) return 1;
+    Boxes boxes{c.count, c.lower, c.upper};
+    const int64_t levels = t.first[c.order + 1];
+    const Polynomials out{levels, t.nodes[t.output].size, c.table, c.rough, c.error};
+    const Polynomials sides{levels, t.kinks, c.side_table, c.side_rough, c.side_error};
+    return share(c.count, c.threads, [&](int64_t from, int64_t to) {
 #if defined(__x86_64__)
-        if (fast) return avx2::quadratics(t, boxes, order, from, to, out, sides, pieces, straddles);
+        if (fast) return avx2::quadratics(t, boxes, (int)c.order, from, to, out, sides, c.pieces, c.straddles);
 #endif
-        portable::quadratics(t, boxes, order, from, to, out, sides, pieces, straddles);
+        portable::quadratics(t, boxes, (int)c.order, from, to, out, sides, c.pieces, c.straddles);
     }) ? 0 : 2;
 }
 
 // Values and, up to an order of two, derivatives of a tape at points.
-EXPORT int lsip_points(const void* tape, int order, long count, const double* y, double* out, int threads) {
+EXPORT int lsip_points(const void* tape, int64_t order, int64_t count, const double* y, double* out, int64_t threads) {
     Ordinary arithmetic;
     const Tape& t = *static_cast<const Tape*>(tape);
     if (order < 0 || order > 2) return 1;
-    auto part = [&](long from, long to) { points::evaluate(t, order, count, from, to, y, out); };
+    auto part = [&](int64_t from, int64_t to) { points::evaluate(t, (int)order, count, from, to, y, out); };
     return share(count, threads, part) ? 0 : 2;
 }
 
 // Values of a function at points, as the engine knows them: [low, high] around each, for the tests.
-EXPORT void lsip_function(int function, double exponent, long count, const double* x, double* low, double* high) {
+EXPORT void lsip_function(int64_t function, double exponent, int64_t count, const double* x, double* low, double* high) {
     Ordinary arithmetic;
     Upward rounding;
-    for (long i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count; i++) {
 #if defined(__x86_64__)
         if (fast) {
             avx2::Interval f[4], u = avx2::exactly(x[i]);
             if (function < 0) f[0] = avx2::power(u, exponent);
-            else avx2::derivatives(function, u, 0, f);
+            else avx2::derivatives((int)function, u, 0, f);
             low[i] = -f[0].n[0];
             high[i] = f[0].h[0];
             continue;
@@ -263,7 +261,7 @@ EXPORT void lsip_function(int function, double exponent, long count, const doubl
 #endif
         portable::Interval f[4], u = portable::exactly(x[i]);
         if (function < 0) f[0] = portable::power(u, exponent);
-        else portable::derivatives(function, u, 0, f);
+        else portable::derivatives((int)function, u, 0, f);
         low[i] = -f[0].n[0];
         high[i] = f[0].h[0];
     }

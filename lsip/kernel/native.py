@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 6
+VERSION = 7
 FIELDS = (
     "op",
     "size",
@@ -43,7 +43,7 @@ OPS = (
 )  # fmt: skip
 FUNCTIONS = ("exp", "log", "sin", "cos", "tan", "sqrt", "reciprocal", "square")
 MOST_DIMENSIONS = 12
-FULL, LATE = 2, 4  # how a search ends, of what `search.cpp` knows
+FULL, DUE, LATE = 2, 3, 4  # how a search ends, of what `search.cpp` knows
 
 
 @dataclass(frozen=True)
@@ -131,28 +131,23 @@ def cores() -> int:
 
 
 def _declare(library: Any) -> None:
-    pointer, whole, long = ctypes.c_void_p, ctypes.c_int, ctypes.c_long
-    library.lsip_tape_new.restype = pointer
-    library.lsip_tape_new.argtypes = [whole, whole, long, pointer, long, pointer, long, pointer, long, pointer, whole]
-    library.lsip_tape_free.argtypes = [pointer]
-    library.lsip_tape_free.restype = None
-    library.lsip_tape_bytes.argtypes = [pointer, whole]
-    library.lsip_tape_bytes.restype = ctypes.c_double
-    library.lsip_quadratics.argtypes = [
-        pointer, whole, long, pointer, pointer, pointer, pointer, pointer, long, pointer, whole,
-    ]  # fmt: skip
-    library.lsip_points.argtypes = [pointer, whole, long, pointer, pointer, whole]
-    library.lsip_bound.argtypes = [whole, long, long, pointer, pointer, pointer]
-    library.lsip_bound.restype = None
-    library.lsip_layout.argtypes = [
-        long, long, long, long, pointer, pointer, pointer, ctypes.c_double, pointer, pointer,
-    ]  # fmt: skip
-    library.lsip_layout.restype = None
-    library.lsip_distinct.argtypes = [long, whole, pointer, pointer, pointer, long, pointer]
-    library.lsip_distinct.restype = long
-    library.lsip_function.argtypes = [whole, ctypes.c_double, long, pointer, pointer, pointer]
-    library.lsip_function.restype = None
-    library.lsip_search.argtypes = [pointer, pointer]
+    """The types of arguments; what takes many of them is given a structure with named fields."""
+    pointer, whole, double = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
+    declared: dict[str, tuple[Any, list[Any]]] = {
+        "tape_new": (pointer, [pointer]),
+        "tape_free": (None, [pointer]),
+        "tape_bytes": (double, [pointer, whole]),
+        "quadratics": (ctypes.c_int, [pointer, pointer]),
+        "points": (ctypes.c_int, [pointer, whole, whole, pointer, pointer, whole]),
+        "bound": (None, [whole, whole, whole, pointer, pointer, pointer]),
+        "layout": (None, [pointer]),
+        "distinct": (whole, [whole, whole, pointer, pointer, pointer, whole, pointer]),
+        "function": (None, [whole, double, whole, pointer, pointer, pointer]),
+        "search": (ctypes.c_int, [pointer, pointer]),
+    }
+    for name, (result, arguments) in declared.items():
+        function = getattr(library, f"lsip_{name}")
+        function.restype, function.argtypes = result, arguments
 
 
 def _rounds_outward(library: Any) -> bool:
@@ -199,10 +194,9 @@ class NativeTape:
         _free()
         self._library = kernel().library
         self.dim, (self.outputs, self.kinks) = dim, sizes
-        self._tape = self._library.lsip_tape_new(
-            dim, output, len(fields), _at(fields), len(whole), _at(whole), len(real), _at(real),
-            len(kink_arguments), _at(kink_arguments), self.kinks,
-        )  # fmt: skip
+        parts: list[NDArray[Any]] = [fields, whole, real, kink_arguments]
+        call = TapeCall(dim, output, self.kinks, *map(len, parts), *map(_at, parts))
+        self._tape = self._library.lsip_tape_new(ctypes.byref(call))
         if not self._tape:
             raise ValueError("The kernel does not take this tape.")
         _held[ref(self, _gone.append)] = self._library, self._tape
@@ -227,11 +221,9 @@ class NativeTape:
         straddles = np.zeros((n, self.kinks), dtype=bool) if self.kinks else None
         lower, upper = np.ascontiguousarray(lower), np.ascontiguousarray(upper)
         pieces = None if pieces is None else np.ascontiguousarray(pieces)
-        failed = self._library.lsip_quadratics(
-            self._tape, order, n, _at(lower), _at(upper), _at(pieces), _at(straddles), _table(outputs), self.outputs,
-            _table(sides), self._threads(n, order),
-        )  # fmt: skip
-        if failed:
+        given: list[NDArray[Any] | None] = [lower, upper, pieces, straddles, *outputs, *sides]
+        call = QuadraticsCall(order, n, self._threads(n, order), *map(_at, given))
+        if self._library.lsip_quadratics(self._tape, ctypes.byref(call)):
             raise MemoryError("The kernel has no memory for its results.")
         return _parts(*outputs, ends), _parts(*sides, ends), straddles
 
@@ -267,20 +259,51 @@ class NativeTape:
         ended = self._library.lsip_search(self._tape, ctypes.byref(call))
         if ended < 0:
             raise MemoryError("The kernel has no memory for its results.")
-        return Searched(call.boxes, call.enclosed, call.split, ended == FULL, ended == LATE)
+        return Searched(call.boxes, call.enclosed, call.split, ended == FULL, ended in (DUE, LATE))
+
+
+def _fields(kind: Any, names: str) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, kind) for name in names.split())
+
+
+class TapeCall(ctypes.Structure):
+    """What `lsip_tape_new` is given; all such structures are field by field as in C++."""
+
+    _fields_ = (
+        *_fields(ctypes.c_int64, "dim output kinks nodes integers numbers arguments"),
+        *_fields(ctypes.c_void_p, "fields whole real kink_arguments"),
+    )
+
+
+class QuadraticsCall(ctypes.Structure):
+    """What `lsip_quadratics` is given."""
+
+    _fields_ = (
+        *_fields(ctypes.c_int64, "order count threads"),
+        *_fields(ctypes.c_void_p, "lower upper pieces straddles table rough error side_table side_rough side_error"),
+    )
+
+
+class LayoutCall(ctypes.Structure):
+    """What `lsip_layout` is given."""
+
+    _fields_ = (
+        *_fields(ctypes.c_int64, "n p width levels"),
+        ("rounding", ctypes.c_double),
+        ("parts", ctypes.c_void_p * 4),
+        ("shapes", ctypes.c_int64 * 3 * 4),
+        *_fields(ctypes.c_void_p, "error table errors"),
+    )
 
 
 class SearchCall(ctypes.Structure):
-    """What `lsip_search` is given and tells, field by field as in `search.cpp`."""
+    """What `lsip_search` is given, and tells afterwards."""
 
     _fields_ = (
-        *((name, ctypes.c_int64) for name in ("order", "components", "width", "boxes", "known", "capacity")),
-        *((name, ctypes.c_int64) for name in ("batch", "most", "halvings", "threads")),
-        *((name, ctypes.c_double) for name in ("goal", "alert", "rounding", "seconds")),
-        *((name, ctypes.c_void_p) for name in ("weights", "spread", "lost", "scale")),
-        *((name, ctypes.c_void_p) for name in ("lower", "upper", "pays", "rough", "bound", "points", "model")),
-        ("touched", ctypes.c_void_p),
-        *((name, ctypes.c_int64) for name in ("enclosed", "split")),
+        *_fields(ctypes.c_int64, "order components width boxes known capacity batch most halvings threads"),
+        *_fields(ctypes.c_double, "goal alert rounding seconds"),
+        *_fields(ctypes.c_void_p, "weights spread lost scale lower upper pays rough bound points model touched"),
+        *_fields(ctypes.c_int64, "enclosed split"),
     )
 
 
@@ -313,7 +336,7 @@ class Searched(NamedTuple):
     enclosed: int
     split: int
     full: bool  # for want of room
-    late: bool  # for want of time
+    due: bool  # since so many were enclosed, or for want of time
 
 
 class Weights(NamedTuple):
@@ -333,10 +356,6 @@ def _parts(table: Array, rough: Array, error: Array, ends: NDArray[np.intp]) -> 
     return [levels[0], *orders, rough.transpose(1, 0, 2), error]
 
 
-def _table(arrays: Sequence[Array | None]) -> Any:
-    return (ctypes.c_void_p * len(arrays))(*map(_at, arrays))
-
-
 def bound(table: Array, m: int) -> tuple[Array, Array]:
     """Upper bounds (M,) of quadratics (M, levels) over the cube, and the points (M, m) behind them."""
     table = np.ascontiguousarray(table)
@@ -349,12 +368,13 @@ def layout(parts: list[Array], error: Array, p: int, width: int, rounding: float
     """Coefficients (n, p, levels, width) and errors (n, p, width) from polynomials, level by level (levels, n, K)."""
     parts = [part if part.strides[2] == part.itemsize else np.ascontiguousarray(part) for part in parts]
     error = np.ascontiguousarray(error)
-    shapes = np.array([(len(part), *(s // part.itemsize for s in part.strides[:2])) for part in parts])
-    n, levels = len(error), int(shapes[:, 0].sum())
+    shapes = [(len(part), *(s // part.itemsize for s in part.strides[:2])) for part in parts]
+    n, levels = len(error), sum(map(len, parts))
     table, errors = np.empty((n, p, levels, width)), np.empty((n, p, width))
-    kernel().library.lsip_layout(
-        n, p, width, levels, _table(parts), _at(shapes), _at(error), rounding, _at(table), _at(errors)
+    call = LayoutCall(
+        n, p, width, levels, rounding, tuple(map(_at, parts)), tuple(shapes), _at(error), _at(table), _at(errors)
     )
+    kernel().library.lsip_layout(ctypes.byref(call))
     return table, errors
 
 

@@ -1,6 +1,6 @@
 // Polynomials that enclose the outputs of a tape over boxes.
 
-static inline void put(double* out, long stride, int lanes, Four v) {
+static inline void put(double* out, int64_t stride, int lanes, Four v) {
     for (int i = 0; i < lanes; i++) out[i * stride] = v[i];
 }
 
@@ -8,10 +8,10 @@ static inline void put(double* out, long stride, int lanes, Four v) {
 static inline Four apart(Four a, Four b) { return larger(a - b, b - a); }
 
 static void expand(Run& centre, Run& box, Models* models, const Node& node, int e, const Four* r, int order,
-                   const Polynomials& out, long row, long column, int lanes) {
+                   const Polynomials& out, int64_t row, int64_t column, int lanes) {
     const Tape& tape = box.tape;
     const int m = tape.dim, two = tape.first[2], three = tape.first[3], end = tape.first[order + 1];
-    const long K = out.outputs, place = row * K + column, stride = out.levels * K;
+    const int64_t K = out.outputs, place = row * K + column, stride = out.levels * K;
     auto put_level = [&](int level, Four v) { put(out.table + row * stride + level * K + column, stride, lanes, v); };
     Middle v = middle(centre.at(node, 0, e)), flat = middle(box.at(node, 0, e));
     if (node.depth < 1) {
@@ -108,19 +108,19 @@ static void expand(Run& centre, Run& box, Models* models, const Node& node, int 
     for (int l = two; l < end; l++) put_level(l, pick(use2, q[l - two], all(0.0)));
 }
 
-static void quadratics(const Tape& tape, const Boxes& boxes, int order, long from, long to, const Polynomials& outputs,
+static void quadratics(const Tape& tape, const Boxes& boxes, int order, int64_t from, int64_t to, const Polynomials& outputs,
                        const Polynomials& kinks, const signed char* pieces, unsigned char* straddles) {
     const int m = tape.dim;
     Upward rounding;
     Run centre(tape, order - 1), box(tape, order);
     std::unique_ptr<Models> models;
     if (tape.modelled) models.reset(new Models(tape, box));
-    for (long row = from; row < to; row += 4) {
+    for (int64_t row = from; row < to; row += 4) {
         int lanes = to - row < 4 ? (int)(to - row) : 4;
         Four c[MOST_DIMENSIONS], r[MOST_DIMENSIONS];
         for (int i = 0; i < m; i++)
             for (int k = 0; k < 4; k++) {
-                long b = (row + (k < lanes ? k : 0)) * m + i;
+                int64_t b = (row + (k < lanes ? k : 0)) * m + i;
                 double lo = boxes.lower[b], hi = boxes.upper[b], mid = 0.5 * lo + 0.5 * hi;
                 mid = mid < lo ? lo : mid > hi ? hi : mid;
                 double up = hi - mid, down = mid - lo;
@@ -132,7 +132,7 @@ static void quadratics(const Tape& tape, const Boxes& boxes, int order, long fro
                 r[i][k] = hi > lo ? (up > down ? up : down) : 0.0;
             }
         for (int k = 0; k < 4; k++) {
-            long b = (row + (k < lanes ? k : 0)) * tape.kinks;
+            int64_t b = (row + (k < lanes ? k : 0)) * tape.kinks;
             centre.pieces[k] = box.pieces[k] = pieces ? pieces + b : nullptr;
             centre.straddles[k] = nullptr;
             box.straddles[k] = straddles ? straddles + b : nullptr;
@@ -142,7 +142,7 @@ static void quadratics(const Tape& tape, const Boxes& boxes, int order, long fro
         if (models) models->forward(c, r);
         const Node& last = tape.nodes[tape.output];
         for (int e = 0; e < last.size; e++) expand(centre, box, models.get(), last, e, r, order, outputs, row, e, lanes);
-        long column = 0;
+        int64_t column = 0;
         for (int argument : tape.kink_arguments) {
             const Node& node = tape.nodes[argument];
             for (int e = 0; e < node.size; e++) expand(centre, box, models.get(), node, e, r, order, kinks, row, column++, lanes);

@@ -6,11 +6,11 @@
 
 static const double EPS = 0x1p-52;
 
-Rows rows_of(const void* tape, int order, long p, long width, double alert, double rounding, const double* const* given) {
+Rows rows_of(const void* tape, int order, int64_t p, int64_t width, double alert, double rounding, const double* const* given) {
     const Tape& t = *static_cast<const Tape*>(tape);
     Rows rows{tape, t.dim, order, p, width, alert, rounding, given[0], given[1], given[2], given[3],
               t.first[3], t.first[order + 1], {}};
-    for (long level = 0; level < rows.levels; level++) {
+    for (int64_t level = 0; level < rows.levels; level++) {
         const int *a = &t.axes[3 * level], same = (a[0] == a[1]) + (a[1] == a[2]);
         if (level < t.first[2]) rows.share.push_back(1.0);
         else if (level < t.first[3]) rows.share.push_back(a[0] == a[1] ? 0.5 : 1.0);
@@ -19,57 +19,58 @@ Rows rows_of(const void* tape, int order, long p, long width, double alert, doub
     return rows;
 }
 
-bool enclose(const Rows& r, long n, Scratch& s, double* rough) {
-    const long K = r.p * r.width;
+bool enclose(const Rows& r, int64_t n, Scratch& s, double* rough) {
+    const int64_t K = r.p * r.width;
     s.raw.assign(n * r.levels * K, 0.0);
     s.bends.assign(n * r.m * K, 0.0);
     s.errors.assign(n * K, 0.0);
     s.table.resize(n * r.levels * K);
     s.error.resize(n * K);
-    double* outputs[3] = {s.raw.data(), s.bends.data(), s.errors.data()};
-    if (lsip_quadratics(r.tape, r.order, n, s.low.data(), s.high.data(), nullptr, nullptr, outputs, K, nullptr, 1))
-        return false;
-    const double* parts[4] = {s.raw.data(), s.raw.data(), s.raw.data(), s.raw.data()};
-    const long shapes[4][3] = {{r.levels, K, r.levels * K}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}};
-    lsip_layout(n, r.p, r.width, r.levels, parts, shapes, s.errors.data(), r.rounding, s.table.data(), s.error.data());
-    for (long k = 0; k < n * r.m; k++) {
+    const QuadraticsCall asked{r.order, n, 1, s.low.data(), s.high.data(), nullptr, nullptr,
+                               s.raw.data(), s.bends.data(), s.errors.data(), nullptr, nullptr, nullptr};
+    if (lsip_quadratics(r.tape, &asked)) return false;
+    const LayoutCall laid{n, r.p, r.width, r.levels, r.rounding, {s.raw.data(), nullptr, nullptr, nullptr},
+                          {{r.levels, K, r.levels * K}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}},
+                          s.errors.data(), s.table.data(), s.error.data()};
+    lsip_layout(&laid);
+    for (int64_t k = 0; k < n * r.m; k++) {
         rough[k] = 0;
-        for (long j = 0; j < K; j++) rough[k] += s.bends[k * K + j];
+        for (int64_t j = 0; j < K; j++) rough[k] += s.bends[k * K + j];
     }
     return true;
 }
 
 // Whether the row itself, not only its model, is above the alert at a point, or not known there.
-static bool violated(const Rows& r, const double* y, long row, std::vector<double>& values) {
+static bool violated(const Rows& r, const double* y, int64_t row, std::vector<double>& values) {
     values.resize(r.p * r.width);
     if (lsip_points(r.tape, 0, 1, y, values.data(), 1)) return true;
-    const long inner = r.width - 1;
+    const int64_t inner = r.width - 1;
     double g = values[r.p * inner + row] * r.weights[row * r.width + inner];
-    for (long k = 0; k < inner; k++) g += values[row * inner + k] * r.weights[row * r.width + k];
+    for (int64_t k = 0; k < inner; k++) g += values[row * inner + k] * r.weights[row * r.width + k];
     return !(g <= r.alert);
 }
 
 // Sums of products, and of their sizes: four at a time, since additions wait for each other.
-template <class Term> static double added(long n, Term term) {
+template <class Term> static double added(int64_t n, Term term) {
     double a = 0, b = 0, c = 0, d = 0;
-    long k = 0;
+    int64_t k = 0;
     for (; k + 4 <= n; k += 4) a += term(k), b += term(k + 1), c += term(k + 2), d += term(k + 3);
     for (; k < n; k++) a += term(k);
     return (a + b) + (c + d);
 }
 
-static double product(const double* a, const double* b, long n) {
-    return added(n, [=](long k) { return a[k] * b[k]; });
+static double product(const double* a, const double* b, int64_t n) {
+    return added(n, [=](int64_t k) { return a[k] * b[k]; });
 }
 
-static double sizes(const double* a, const double* b, long n) {
-    return added(n, [=](long k) { return std::fabs(a[k] * b[k]); });
+static double sizes(const double* a, const double* b, int64_t n) {
+    return added(n, [=](int64_t k) { return std::fabs(a[k] * b[k]); });
 }
 
 // A quadratic at a point of the cube.
 static double value_of(int m, const double* q, const double* d) {
     double value = q[0];
-    long l = 1 + m;
+    int64_t l = 1 + m;
     for (int i = 0; i < m; i++) {
         value += q[1 + i] * d[i];
         for (int j = i; j < m; j++, l++) value += (i == j ? 0.5 : 1.0) * q[l] * d[i] * d[j];
@@ -79,17 +80,17 @@ static double value_of(int m, const double* q, const double* d) {
 
 bool bound_box(const Rows& rows, const double* table, const double* error, Scratch& scratch, const Box& box) {
     const int m = rows.m;
-    const long width = rows.width;
+    const int64_t width = rows.width;
     bool found = false;
     double paid[MOST_DIMENSIONS] = {0}, slope[MOST_DIMENSIONS] = {0}, d[MOST_DIMENSIONS];
     scratch.q.resize(rows.levels);
     double* q = scratch.q.data();
-    for (long r = 0; r < rows.p; r++) {
+    for (int64_t r = 0; r < rows.p; r++) {
         const double *w = rows.weights + r * width, *a = table + r * rows.levels * width, *e = error + r * width;
         const double* s = rows.spread ? rows.spread + r * width : nullptr;
         double rest = sizes(e, w, width), swing = s ? sizes(e, s, width) : 0;
         int i = 0, j = 0;  // the axes of a second derivative
-        for (long l = 0; l < rows.levels; l++) {
+        for (int64_t l = 0; l < rows.levels; l++) {
             const double* level = a + l * width;
             q[l] = product(level, w, width);
             if (l >= 1 && l <= m) slope[l - 1] += q[l];
@@ -139,7 +140,7 @@ bool worth_splitting(int m, const double* lower, const double* upper) {
     return false;
 }
 
-void halve(int m, double* lower, double* upper, double* pays, long box, long other) {
+void halve(int m, double* lower, double* upper, double* pays, int64_t box, int64_t other) {
     double *low = lower + box * m, *high = upper + box * m, *pay = pays + box * m;
     int axis = 0;
     double most_paid = -2;

@@ -9,7 +9,7 @@
 
 enum Ending { CLOSED, FOUND, FULL, DUE, LATE };
 
-static const long CACHED = 1L << 15;  // doubles of polynomials that are made at once, by one thread
+static const int64_t CACHED = int64_t(1) << 15;  // doubles of polynomials that are made at once, by one thread
 
 // What Python hands over, field by field as in `native.py`, and what it reads afterwards.
 struct SearchCall {
@@ -26,36 +26,36 @@ struct SearchCall {
 
 struct Heap : SearchCall {
     Rows rows;
-    std::vector<long> open;
+    std::vector<int64_t> open;
 
     Heap(const SearchCall& call, const Rows& rows) : SearchCall(call), rows(rows) {}
 
-    double height(long b) const { return *std::max_element(bound + b * rows.p, bound + (b + 1) * rows.p); }
+    double height(int64_t b) const { return *std::max_element(bound + b * rows.p, bound + (b + 1) * rows.p); }
 
-    bool to_be_split(long b) const {
+    bool to_be_split(int64_t b) const {
         return height(b) > goal && worth_splitting(rows.m, lower + b * rows.m, upper + b * rows.m);
     }
 
     // Bounds of boxes; whether a violation is found at the points behind them, or less than nought without memory.
-    int bound_all(const std::vector<long>& places) {
-        const long m = rows.m, p = rows.p, row = p * rows.levels * rows.width;
-        const long step = std::max(4L, std::min(64L, CACHED / row / 4 * 4));
+    int bound_all(const std::vector<int64_t>& places) {
+        const int64_t m = rows.m, p = rows.p, row = p * rows.levels * rows.width;
+        const int64_t step = std::max<int64_t>(4, std::min<int64_t>(64, CACHED / row / 4 * 4));
         std::vector<unsigned char> above(places.size(), 0);
-        const bool done = share((long)places.size(), (int)threads, [&](long from, long to) {
+        const bool done = share((int64_t)places.size(), threads, [&](int64_t from, int64_t to) {
             Scratch s;
             std::vector<double> wild(step * m);
-            for (long start = from; start < to; start += step) {
-                const long n = std::min(step, to - start);
+            for (int64_t start = from; start < to; start += step) {
+                const int64_t n = std::min(step, to - start);
                 s.low.resize(n * m);
                 s.high.resize(n * m);
-                for (long k = 0; k < n; k++) {
-                    const long b = places[start + k];
+                for (int64_t k = 0; k < n; k++) {
+                    const int64_t b = places[start + k];
                     std::copy(lower + b * m, lower + b * m + m, &s.low[k * m]);
                     std::copy(upper + b * m, upper + b * m + m, &s.high[k * m]);
                 }
                 if (!enclose(rows, n, s, wild.data())) throw std::bad_alloc();
-                for (long k = 0; k < n; k++) {
-                    const long b = places[start + k];
+                for (int64_t k = 0; k < n; k++) {
+                    const int64_t b = places[start + k];
                     std::copy(&wild[k * m], &wild[k * m] + m, rough + b * m);
                     const Box box{lower + b * m, upper + b * m, rough + b * m, bound + b * p, points + b * p * m,
                                   model + b * p, pays + b * m};
@@ -64,7 +64,7 @@ struct Heap : SearchCall {
                 }
             }
         });
-        enclosed += (long)places.size();
+        enclosed += (int64_t)places.size();
         return done ? (int)std::count(above.begin(), above.end(), 1) : -1;
     }
 
@@ -73,28 +73,28 @@ struct Heap : SearchCall {
     int run() {
         const auto began = std::chrono::steady_clock::now();
         const int m = rows.m;
-        std::vector<long> parts;
-        for (long b = known; b < boxes; b++) parts.push_back(b);
+        std::vector<int64_t> parts;
+        for (int64_t b = known; b < boxes; b++) parts.push_back(b);
         if (!parts.empty() && bound_all(parts) < 0) return -1;
         if (!batch) return CLOSED;
-        for (long b = 0; b < boxes; b++)
+        for (int64_t b = 0; b < boxes; b++)
             if (to_be_split(b)) open.push_back(b);
-        const auto less = [&](long a, long b) {
+        const auto less = [&](int64_t a, int64_t b) {
             const double x = height(a), y = height(b);
             return x != y ? x < y : a > b;
         };
         std::make_heap(open.begin(), open.end(), less);
         while (!open.empty()) {
-            const long todo = std::min((long)batch, (long)open.size());
-            if (boxes + todo * ((1L << halvings) - 1) > capacity) return FULL;
+            const int64_t todo = std::min((int64_t)batch, (int64_t)open.size());
+            if (boxes + todo * ((int64_t(1) << halvings) - 1) > capacity) return FULL;
             parts.clear();
-            for (long k = 0; k < todo; k++) {
+            for (int64_t k = 0; k < todo; k++) {
                 std::pop_heap(open.begin(), open.end(), less);
                 parts.push_back(open.back());
                 open.pop_back();
             }
             for (int h = 0; h < (int)halvings; h++)
-                for (long k = 0, n = (long)parts.size(); k < n; k++) {
+                for (int64_t k = 0, n = (int64_t)parts.size(); k < n; k++) {
                     halve(m, lower, upper, pays, parts[k], boxes);
                     parts.push_back(boxes++);
                 }
@@ -102,7 +102,7 @@ struct Heap : SearchCall {
             if (found < 0) return -1;
             split += todo;
             bool blind = false;
-            for (long b : parts) {
+            for (int64_t b : parts) {
                 if (!to_be_split(b)) continue;
                 open.push_back(b);
                 std::push_heap(open.begin(), open.end(), less);

@@ -41,7 +41,7 @@ static bool kinked(const Pattern& a, const Pattern& b, const Pattern& u, int dep
 
 static bool of_monomial(const Tape& t, const Node& node, int e, int depth, const int* axes) {
     int left[MOST_DIMENSIONS];
-    for (int i = 0; i < node.width; i++) left[i] = t.whole[node.data + (long)e * node.width + i];
+    for (int i = 0; i < node.width; i++) left[i] = t.whole[node.data + (int64_t)e * node.width + i];
     for (int d = 0; d < depth; d++) {
         int i = axes[d] - node.offset;
         if (i < 0 || i >= node.width || left[i]-- <= 0) return false;

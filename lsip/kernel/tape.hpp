@@ -64,26 +64,51 @@ struct Tape {
 void find_what_varies(Tape& tape);
 
 struct Boxes {
-    long count;
+    int64_t count;
     const double *lower, *upper;  // (count, dim)
 };
 
 // Around every output over every box: coefficients (boxes, levels, outputs), roughness (boxes, dim, outputs) and errors
 // (boxes, outputs), box after box, as they are kept and multiplied.
 struct Polynomials {
-    long levels, outputs;
+    int64_t levels, outputs;
     double *table, *rough, *error;
 };
 
 // Bounds of quadratics (value, gradient, upper triangle) over the cube, and where they are nearly attained.
 double bound_of(int m, const double* row, double* d);
 
-EXPORT int lsip_quadratics(const void* tape, int order, long count, const double* lower, const double* upper,
-                           const signed char* pieces, unsigned char* straddles, double* const* outputs, long width,
-                           double* const* kinks, int threads);
-EXPORT int lsip_points(const void* tape, int order, long count, const double* y, double* out, int threads);
-EXPORT void lsip_layout(long n, long p, long width, long levels, const double* const* parts, const long (*shapes)[3],
-                        const double* error, double rounding, double* table, double* errors);
+// What Python hands over, field by field as in `native.py`.
+struct TapeCall {
+    int64_t dim, output, kinks;                   // coordinates, the node that is the output, and kinks in all
+    int64_t nodes, integers, numbers, arguments;  // how many there are of each
+    const int *fields, *whole;                    // (nodes, FIELDS), (integers,)
+    const double* real;                           // (numbers,)
+    const int* kink_arguments;                    // (arguments,)
+};
+
+struct QuadraticsCall {
+    int64_t order, count, threads;
+    const double *lower, *upper;                     // (count, dim)
+    const signed char* pieces;                       // (count, kinks), or null
+    unsigned char* straddles;                        // the same
+    double *table, *rough, *error;                   // of the outputs, as in `Polynomials`
+    double *side_table, *side_rough, *side_error;    // of the arguments of kinks
+};
+
+// A part has so many levels, each so many doubles after the one before, and so have its boxes.
+struct LayoutCall {
+    int64_t n, p, width, levels;
+    double rounding;
+    const double* parts[4];
+    int64_t shapes[4][3];
+    const double* error;     // (n, p width)
+    double *table, *errors;  // (n, p, levels, width), (n, p, width)
+};
+
+EXPORT int lsip_quadratics(const void* tape, const QuadraticsCall* call);
+EXPORT int lsip_points(const void* tape, int64_t order, int64_t count, const double* y, double* out, int64_t threads);
+EXPORT void lsip_layout(const LayoutCall* call);
 
 void round_upward();
 void round_to_nearest();

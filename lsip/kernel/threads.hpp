@@ -10,13 +10,13 @@
 #include <vector>
 
 // Calls `part(from, to)` for parts of the boxes, of four at least, each on a thread of its own; false without memory.
-template <class Part> static bool share(long count, int threads, Part part) {
-    long blocks = (count + 3) / 4;
-    if (threads > blocks) threads = (int)blocks;
+template <class Part> static bool share(int64_t count, int64_t threads, Part part) {
+    int64_t blocks = (count + 3) / 4;
+    if (threads > blocks) threads = blocks;
     if (threads < 1) threads = 1;
     std::atomic<bool> done{true};
-    auto careful = [&](int k) {
-        long from = 4 * (blocks * k / threads), to = 4 * (blocks * (k + 1) / threads);
+    auto careful = [&](int64_t k) {
+        int64_t from = 4 * (blocks * k / threads), to = 4 * (blocks * (k + 1) / threads);
         Ordinary arithmetic;
         try {
             part(from, to < count ? to : count);
@@ -25,13 +25,13 @@ template <class Part> static bool share(long count, int threads, Part part) {
         }
     };
     std::vector<std::thread> others;
-    int started = 1;
+    int64_t started = 1;
     try {
         for (; started < threads; started++) others.emplace_back(careful, started);
     } catch (const std::exception&) {  // no more threads: what is left is done here
     }
     careful(0);
-    for (int k = started; k < threads; k++) careful(k);
+    for (int64_t k = started; k < threads; k++) careful(k);
     for (std::thread& t : others) t.join();
     return done;
 }

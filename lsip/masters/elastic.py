@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from .base import Array, Backend, Bools, FiniteProgram, FiniteResult, MasterError, MasterResult, Matrix, is_sparse
+from .base import Array, Backend, Bools, FiniteProgram, FiniteResult, MasterError, MasterResult, Matrix
 from .checked import open_program
 
 
@@ -41,7 +41,7 @@ class ElasticMaster:
             return
         table, right, scale = scaled(rows, rhs)
         column = -1.0 / scale[:, None]
-        if is_sparse(table):
+        if not isinstance(table, np.ndarray):
             table = sparse.csr_matrix(sparse.hstack([table, sparse.csr_matrix(column)], format="csr"))
         else:
             table = np.concatenate([table, column], axis=1)
@@ -135,7 +135,7 @@ def scaled(
 
     Rows of nearly nothing stay small. Coefficients that are then below what HiGHS takes for zero are left out.
     """
-    if not is_sparse(rows):
+    if isinstance(rows, np.ndarray):
         scale = np.maximum(np.abs(rows).max(axis=1), least_divisor)
         table = rows / scale[:, None]
         table[np.abs(table) < least_coefficient] = 0.0

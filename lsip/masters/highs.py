@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ..deadline import beat, check, left, watching
 from ..errors import OutOfTime
-from .base import Array, Backend, Bools, Capabilities, FiniteProgram, FiniteResult, MasterError, Matrix, Pair, is_sparse
+from .base import Array, Backend, Bools, Capabilities, FiniteProgram, FiniteResult, MasterError, Matrix, Pair
 
 _STATUS = highspy.HighsModelStatus
 _ENDS = {
@@ -262,7 +262,7 @@ def _set(h: highspy.Highs, options: dict[str, Any]) -> None:
 
 def _entries(rows: Matrix) -> tuple[Any, Any, Any]:
     """Where each row begins, and the columns and values of its entries."""
-    if is_sparse(rows):
+    if not isinstance(rows, np.ndarray):
         return rows.indptr.astype(np.int32, copy=False), rows.indices.astype(np.int32, copy=False), rows.data
     count, width = rows.shape
     starts = np.arange(0, count * width + 1, width, dtype=np.int32)

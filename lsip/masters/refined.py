@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .base import Array, Bools, Master, MasterFactory, MasterResult, Matrix, is_sparse
+from .base import Array, Bools, Master, MasterFactory, MasterResult, Matrix
 
 
 class Refined:
@@ -89,7 +89,7 @@ class Refined:
 
 def products(rows: Matrix, point: Array) -> NDArray[np.longdouble]:
     """`rows` times a point, with more digits than a double has."""
-    if not is_sparse(rows):
+    if isinstance(rows, np.ndarray):
         return (np.asarray(rows, dtype=np.longdouble) * point).sum(axis=1)
     sums = np.zeros(rows.shape[0], dtype=np.longdouble)
     terms = rows.data.astype(np.longdouble) * point[rows.indices]

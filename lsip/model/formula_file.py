@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..deadline import EFFORT
 from ..expressions.affine import Affine, Term, Variable
 from ..expressions.convex import Atoms, Convex
 from ..expressions.directions import Definite, Directions, Euclidean, Largest, Magnitude
@@ -152,8 +153,8 @@ class FormulaReader:
         demand(fits and (np.abs(signs) == 1).all(), "a convex part has parts of other lengths, or signs that are none.")
         width = of.shape[1]
         demand(kind != "absolute" or width == 1, "an absolute value is that of one number.")
-        square = isqrt(width) ** 2 == width <= LIMITS.most_entries
-        demand(kind != "definite" or square, f"a matrix is square, with {LIMITS.most_entries} entries at most.")
+        square = isqrt(width) ** 2 == width <= EFFORT.entries
+        demand(kind != "definite" or square, f"a matrix is square, with {EFFORT.entries} entries at most.")
         finite = all(np.isfinite(c.numbers.value).all() for c in of.constants)
         demand(finite, "a convex part is of something infinite.")
         return Atoms(KINDS[kind](), of, _places(data["rows"], size), signs)

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..deadline import EFFORT
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Variable
 from ..expressions.convex import Convex
@@ -191,7 +192,7 @@ def read_problem(data: Any) -> tuple[Goal, list[Constraint | ForAll], str]:
     demand(known, f"it has not the format {FORMAT}, version {VERSION}, which this version of lsip reads.")
     conform(data, schema(), "it")
     unset = [p["shape"] for p in data["parameters"] if p["value"] is None]
-    demand(sum(map(prod, unset)) <= LIMITS.most_entries, "its parameters without values are too large for a file.")
+    demand(sum(map(prod, unset)) <= EFFORT.entries, "its parameters without values are too large for a file.")
     parameters = [_read_parameter(p) for p in data["parameters"]]
     indices = [Index(i["name"], read_domain(i["domain"], parameters)) for i in data["indices"]]
     variables = [_read_variable(v, indices) for v in data["variables"]]
@@ -207,7 +208,7 @@ def _read_variable(data: Data, indices: Sequence[Index]) -> Variable:
     shape, seen, degree = tuple(data["shape"]), data.get("sees"), data.get("degree", 0)
     size = prod(shape)
     if seen is not None:
-        demand(0 < degree <= LIMITS.most_exponent, f"{data['name']} has a degree beyond 1 to {LIMITS.most_exponent}.")
+        demand(0 < degree <= LIMITS.most_unlisted, f"{data['name']} has a degree beyond 1 to {LIMITS.most_unlisted}.")
         size *= comb(len(seen) + degree, degree) if seen else 1
     fits = all(len(data[end]) == size for end in ("lower", "upper"))
     demand(fits, f"{data['name']} needs {size} bounds on each side.")

@@ -27,7 +27,6 @@ from .partition import BoxPartition
 from .taylor import Taylor
 from .trigonometric import Trigonometric
 from .trust_region import newton_step
-from .work import TUNING as WORK
 from .work import boxes_left
 
 
@@ -40,22 +39,9 @@ class SearchTuning:
     crowded
         Boxes of a cell beyond which it rather goes on with a sharper bounder: so many mean that what keeps bounds up is
         what the bounder leaves open, or rounding, not the width of boxes.
-    most_points
-        Points evaluated exactly in each round, or two for every row an index has, if that is more.
-    first_pace
-        Boxes split in a second, at most, until that has been measured.
-    least_split
-        Boxes that a round splits however little time is left.
-    round_share
-        The share of the time left that a round is to take, by the pace of the last: models with 60 functions of four
-        coordinates were 0.4 s late with all of it, because parts that are new to a round cost more.
     """
 
     crowded: int = 1000
-    most_points: int = 64
-    first_pace: float = 1000.0
-    least_split: int = 8
-    round_share: float = 0.4
 
 
 TUNING = SearchTuning()
@@ -87,7 +73,7 @@ class BoxSearch:
         self.deadline = np.inf
         self.enclosed, self.seconds = 0, 0.0  # boxes that were made by splitting, and what they took
         self.needed: float | None = None  # how many would be in all, if that was estimated
-        self.estimate_at: float = WORK.first  # as soon as there are so many
+        self.estimate_at: float = 2 * EFFORT.boxes  # as soon as there are so many: probing costs some thousands
 
     def begin(self, k: int) -> None:
         """Bound all boxes of a cell, and look where they promise most."""
@@ -139,7 +125,8 @@ class BoxSearch:
         flat = model.ravel()
         worthwhile = flat > (-np.inf if not self.points else max(self.alert, self.best - 0.5 * abs(self.best)))
         # Models can be far too low where derivatives are unbounded.
-        most, least = max(TUNING.most_points, 2 * model.shape[1]), TUNING.most_points // 4 if blind else 0
+        some = self.options.points
+        most, least = max(some, 2 * model.shape[1]), some // 4 if blind else 0
         count = min(most, max(int(worthwhile.sum()), least), flat.size)
         if not count:
             return
@@ -162,18 +149,19 @@ class BoxSearch:
 
     def run(self) -> None:
         """Split boxes until the goal is reached, or time and patience are up."""
+        began = time.perf_counter()
         for k in range(len(self.partitions)):
             self.begin(k)
         rounds, now = 0, time.perf_counter()
-        pace = min((TUNING.first_pace, *(c.pace for c in self.partitions)))
+        bounding = (now - began) / max(sum(c.n for c in self.partitions), 1)
+        pace = 1 / (4 * (bounding + max((c.cost for c in self.partitions), default=1.0)))  # each becomes a few
         self.deadline = deadline = now + min(self.options.seconds, left())
         while now <= deadline:
             above = [np.flatnonzero(_largest(b) > self.goal) for b in self.bounds]
             open_rows = [rows[c.splittable(rows)] for rows, c in zip(above, self.partitions, strict=True)]
             if not sum(map(len, above)) or (self.best > self.alert and rounds >= self.options.rounds):
                 break
-            share = pace * TUNING.round_share * (deadline - now)  # so that a round ends in time, if it is slower, too
-            most = int(max(TUNING.least_split, min(share, 1e9)))
+            most = int(max(1, min(pace * (deadline - now), 1e9)))  # so that a round ends in time
             beat(f"branch-and-bound, {sum(c.n for c in self.partitions)} boxes")
             try:
                 split = sum(self._split(k, rows, most) for k, rows in enumerate(open_rows) if len(rows))
@@ -186,7 +174,7 @@ class BoxSearch:
             if not split:
                 break
             began, now = now, time.perf_counter()
-            pace = split / max(now - began, 1e-9)
+            pace = min(pace, split / max(now - began, 1e-9))  # parts that are new to a round may cost more
             self.seconds += now - began
             rounds += 1
 
@@ -225,7 +213,7 @@ class BoxSearch:
         compiled = _compiled(partition)
         if compiled is not None:
             return self._compiled(k, compiled, room)
-        batch = max(min(4096, most, int(2e8 / partition.row_bytes)), 1)
+        batch = max(min(EFFORT.unwatched, most, int(2e8 / partition.row_bytes)), 1)
         added = 2**PARTITION.most_halvings - 1  # boxes that one may become more, at most
         if not len(rows) or room < added:
             return 0
@@ -264,7 +252,7 @@ class BoxSearch:
 
     def _compiled(self, k: int, bounder: Taylor, room: int) -> int:
         """Let the kernel go on by itself; how many boxes it split."""
-        most = max(int(self.estimate_at) - self.enclosed, 1)
+        most = int(min(max(self.estimate_at - self.enclosed, 1), 1e9))
         limits = Limits(self.goal, self.alert, room, most, self.deadline)
         enclosed, split = search(self.partitions[k], bounder, self.weights, self.spread, limits)
         if split:
@@ -302,12 +290,12 @@ class BoxSearch:
 
     def _estimate(self) -> None:
         """How many boxes a proof would need, where there are many already and nothing is found."""
-        if self.best > self.alert or sum(c.n for c in self.partitions) < WORK.least:
+        if self.best > self.alert or sum(c.n for c in self.partitions) < EFFORT.unwatched:
             return
         open_rows = [np.flatnonzero(_largest(b) > self.goal) for b in self.bounds]
         each = zip(self.partitions, open_rows, strict=True)
         left = sum(boxes_left(c, rows, self.weights, self.spread, self.goal) for c, rows in each)
-        self.needed, self.estimate_at = self.enclosed + left, WORK.again * self.enclosed
+        self.needed, self.estimate_at = self.enclosed + left, max(self.enclosed + left, 2 * self.enclosed)
 
     def _work(self, bound: float) -> Work | None:
         """What is left of the proof; None where it is done, not known, or stopped by a lack of any bound."""
@@ -315,8 +303,8 @@ class BoxSearch:
             return None
         still = sum(int((_largest(b) > self.goal).sum()) for b in self.bounds)
         boxes = max(self.needed - self.enclosed, 2.0 * still)
-        pace = self.enclosed / self.seconds if self.enclosed else 4 * min(c.pace for c in self.partitions)
-        return Work(boxes, boxes / pace)
+        cost = self.seconds / self.enclosed if self.enclosed else max(c.cost for c in self.partitions)
+        return Work(boxes, boxes * cost)
 
     def _climb(self, y: Array, g: Array, component: Ints) -> tuple[Array, Array, Ints]:
         """One Newton step up from every point, kept where it helps."""

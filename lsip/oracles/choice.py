@@ -12,12 +12,10 @@ from ..validation import checked, shown
 from .adaptive_search import AdaptiveSearch
 from .base import Oracle, Rows, is_instant
 from .branch_and_bound import BranchAndBound
-from .grid import Grid
 from .multistart import Multistart
+from .names import PROVERS
 from .partition import first_work
 from .support_function import SupportFunction
-
-PROVERS: dict[str, type] = {kind.__name__: kind for kind in (BranchAndBound, SupportFunction, Grid)}
 
 
 @dataclass(frozen=True)

@@ -6,38 +6,19 @@ It serves partitions whose `Taylor` bounder keeps boxes alone, where the kernel 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from ..deadline import EFFORT, beat, check
+from ..deadline import EFFORT, PACE, beat, check
 from ..expressions.interval import up
 from ..kernel import native
 from ..kernel.native import Leaves
 from .base import Array
 from .bounder import BoxBounds
+from .partition import TUNING as PARTITION
 from .partition import BoxPartition
 from .taylor import Taylor
-
-
-@dataclass(frozen=True)
-class CompiledTuning:
-    """How often the kernel returns.
-
-    Parameters
-    ----------
-    batch
-        Boxes that are split at once.
-    seconds
-        After which it is asked whether somebody wants to interrupt.
-    """
-
-    batch: int = 256
-    seconds: float = 0.1
-
-
-TUNING = CompiledTuning()
 
 
 class Limits(NamedTuple):
@@ -88,19 +69,20 @@ def search(
     partition.columns["touched"][:] = 0
     enclosed = split = 0
     while enclosed < limits.most:
-        batch = min(TUNING.batch, (limit - partition.n) // added)
+        batch = min(EFFORT.unwatched >> PARTITION.most_halvings, (limit - partition.n) // added)
         if not batch:
             break
         room = min(limit, max(2 * partition.n, partition.n + batch * added))
         partition.grow(room, room)
-        seconds = min(TUNING.seconds, limits.deadline - time.perf_counter())
         partition.whole = False
         leaves = Leaves(*(partition.columns[name][:room] for name in Leaves._fields))
-        effort = native.SearchLimits(batch, limits.most - enclosed, halvings, seconds)
+        most = min(limits.most - enclosed, EFFORT.unwatched)  # then somebody may want to interrupt
+        seconds = min(PACE.every, limits.deadline - time.perf_counter())
+        effort = native.SearchLimits(batch, most, halvings, seconds)
         done = tape.search(bounder.order, leaves, (partition.n, partition.n), scaled, limits[:2], effort)
         partition.n, partition.whole = done.boxes, True
         enclosed, split = enclosed + done.enclosed, split + done.split
-        if not (done.full or (done.late and time.perf_counter() < limits.deadline)):
+        if not (done.full or done.due) or time.perf_counter() > limits.deadline:
             break
         check("branch-and-bound")
         beat(f"branch-and-bound, {partition.n} boxes")

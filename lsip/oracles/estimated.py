@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deadline import check
+from ..deadline import EFFORT, check
 from ..domains import Cell, Domain
 from ..expressions.chart import CellChart
 from ..expressions.graph import Index
@@ -35,14 +35,10 @@ class EstimateTuning:
         How many times the largest error at the samples the error between them may be.
     resolved
         A row whose error at the samples is more than this share of its size over the index set is not resolved.
-    finest
-        Boxes narrower than this share of the index set, in one, two, three dimensions, count as resolved: what is
-        still rough there is a kink or a jump, and will never be.
     """
 
     safety: float = 4.0
     resolved: float = 0.01
-    finest: tuple[float, ...] = (5e-4, 0.01, 0.05)
 
 
 TUNING = EstimateTuning()
@@ -118,7 +114,8 @@ class _Boxes:
         self.rows, self.cell, self.chart = rows, cell, chart
         self.largest = np.zeros(rows.columns.size + len(rows.columns))  # (p K + p,)
         width = (cell.upper - cell.lower).max(axis=0)
-        self.finest: Array = TUNING.finest[min(len(width), len(TUNING.finest)) - 1] * width
+        # What is still rough on narrower boxes is a kink or a jump: so many of them would fill the index set.
+        self.finest: Array = EFFORT.boxes ** (-1.0 / len(width)) * width
 
     def fitted(self, lower: Array, upper: Array, order: int) -> Quadratic:
         """The polynomials of all rows over boxes, with estimates of their errors."""

@@ -1,4 +1,4 @@
-"""Oracles by name, in Python and on the command line."""
+"""The oracles: by name, in Python and on the command line, and those whose bounds are proofs."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ ORACLES: dict[str, type] = {
     "subgradient": ProjectedSubgradient,
     "support": SupportFunction,
 }
+# Finite bounds of these are outward rounded, and lsip's own proofs.
+PROVERS: dict[str, type] = {kind.__name__: kind for kind in (BranchAndBound, SupportFunction, Grid)}
 
 
 def open_oracle(name: str) -> Oracle:

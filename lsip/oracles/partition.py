@@ -24,15 +24,15 @@ from .bounder import Bounder, BoxBounds, BoxView, Selection
 
 @dataclass(frozen=True)
 class PartitionTuning:
-    """How finely an index set is cut. What depends on its dimension is given for 1, 2, 3 and all higher ones.
+    """How finely an index set is cut.
 
     Parameters
     ----------
     first_boxes
-        Boxes along each axis to start with, at least and at most.
-    least_halvings, most_halvings
-        Cuts of one box in each round. A round on a few boxes costs as much as one on many: where few are left, more
-        cuts save rounds.
+        Boxes to start with, about, where their enclosures are cheap; two along each axis in any case.
+    most_halvings
+        Cuts of one box in each round, at most; one less for each coordinate, at least. A round on a few boxes costs as
+        much as one on many: where few are left, more cuts save rounds.
     cheap
         Coefficients enclosed at once that cost little more than one; so many are cut to start with and in each round,
         within these limits.
@@ -40,8 +40,7 @@ class PartitionTuning:
         Memory for the boxes of a partition; none is split beyond.
     """
 
-    first_boxes: tuple[tuple[int, int], ...] = ((4, 32), (3, 10), (2, 5), (2, 2))
-    least_halvings: tuple[int, ...] = (3, 2, 2, 1)
+    first_boxes: int = 64
     most_halvings: int = 4
     cheap: int = 3000
     most_bytes: float = 1.8e9
@@ -66,8 +65,7 @@ class BoxPartition:
         began = time.perf_counter()
         self.columns = bounder.enclose(lower, upper, None)
         self.n = len(self.columns["lower"])
-        # Boxes that can be split in a second, about: each into a few, of which each costs as much as one did here.
-        self.pace = self.n / (4 * max(time.perf_counter() - began, 1e-9))
+        self.cost = (time.perf_counter() - began) / max(self.n, 1)  # seconds that enclosing a box takes, about
 
     @property
     def lower(self) -> Array:
@@ -114,7 +112,7 @@ class BoxPartition:
     @property
     def least_halvings(self) -> int:
         """Cuts of a box in every round, at least."""
-        return TUNING.least_halvings[min(self.dim, len(TUNING.least_halvings)) - 1]
+        return max(TUNING.most_halvings - self.dim, 1)
 
     def refine(self, rows: Ints, weights: Array) -> Ints:
         """Split boxes, along the axes where it pays for these weights, and return the positions of their parts."""
@@ -213,8 +211,7 @@ def _first_cuts(cell: Cell, cheap: float) -> list[int]:
     """Into how many parts a cell that is one box is cut along each axis: about as many in all as are cheap."""
     width = cell.upper[0] - cell.lower[0]
     m, wide = len(width), int((width > 0).sum())
-    limits = TUNING.first_boxes[min(m, len(TUNING.first_boxes)) - 1]
-    count = int(np.clip(cheap ** (1.0 / m), *limits))
+    count = max(round(min(cheap, TUNING.first_boxes) ** (1.0 / m)), 2)
     # Where every axis cut once makes more boxes, only the widest are cut.
     axes = min(wide, int(math.log2(512) / math.log2(count)))
     cut = np.argsort(-width, kind="stable")[:axes]

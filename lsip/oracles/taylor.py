@@ -37,18 +37,12 @@ class TaylorTuning:
     ----------
     most_kinks
         Kinks that straddle one box are told apart up to this many: each of them doubles the pieces of the box.
-    single
-        Coordinates of an index from which on second derivatives, of which there are many then, and errors are kept in
-        single precision. Over boxes that are small enough for a proof second derivatives are small, too, and what
-        rounding takes from them is nothing beside what is left open of third order.
     """
 
     most_kinks: int = 3
-    single: int = 5
 
 
 TUNING = TaylorTuning()
-SINGLE = np.finfo(np.float32)
 
 
 class Taylor(QuadraticBounder):
@@ -58,8 +52,6 @@ class Taylor(QuadraticBounder):
         super().__init__(family, cell)
         self.order, self.kept, self._enclose = order, kept, self._enclosure(family)
         self.levels = self.quadratic + (len(cubic_weights(self.dim)) if order == 3 else 0)
-        self.single = order == 2 and self.dim >= TUNING.single  # whether second derivatives are kept apart, as `bend`
-        self._units: Array | None = None  # (p, K + 1), powers of two in which these and errors are about 1 at first
         self.shared = bool((family.columns == family.columns[0]).all())
         self.kinks = 0
 
@@ -84,7 +76,7 @@ class Taylor(QuadraticBounder):
 
     def changed(self, columns: dict[str, Any], n: int, family: Rows, before: Hashable) -> Bounder | None:
         """The same with other enclosures of some numbers."""
-        renewable = self.kept and not self.single and isinstance(family, Renewable)
+        renewable = self.kept and isinstance(family, Renewable)
         renewal = family.renewal(self.cell, before) if renewable and isinstance(family, Renewable) else None
         if renewal is None:
             return None
@@ -173,7 +165,7 @@ class Taylor(QuadraticBounder):
         n, p, width, rough = len(quadratic.value), self.p, self.width, quadratic.rough.sum(axis=-1).T
         if in_use():
             table, error = native.layout(_levels(quadratic), quadratic.error, p, width, self._rounding)
-            return self._rounded(table, error, rough)
+            return {"rough": rough, "table": table, "error": error}
         flat, doubt = self._flat(quadratic)
         table, error = np.empty((n, p, self.levels, width)), np.empty((n, p, width))
         size = p * (width - 1)
@@ -181,36 +173,7 @@ class Taylor(QuadraticBounder):
         table[..., -1] = flat[..., size:].transpose(1, 2, 0)
         error[..., :-1] = doubt[:, :size].reshape(n, p, width - 1)
         error[..., -1] = doubt[:, size:]
-        return self._rounded(table, error, rough)
-
-    def _rounded(self, table: Array, error: Array, rough: Array) -> dict[str, Any]:
-        """All that as it is kept; what single precision takes from second derivatives is error."""
-        if not self.single:
-            return {"rough": rough, "table": table, "error": error}
-        bend, first = table[:, :, 1 + self.dim :], table[:, :, : 1 + self.dim]
-        with np.errstate(all="ignore"):
-            if self._units is None:
-                sizes = np.concatenate([np.abs(bend).max(axis=2), error])
-                most = np.where(np.isfinite(sizes), sizes, 0.0).max(axis=0, initial=0.0)
-                exponent = np.clip(np.round(np.log2(np.where(most > 0, most, 1.0))), -900.0, 900.0)
-                self._units = np.asarray(2.0**exponent, dtype=float)
-            units = self._units
-            kept = np.clip(bend / units[:, None], SINGLE.min, SINGLE.max).astype(np.float32)
-            lost = np.abs(bend - kept * units[:, None]).sum(axis=2)
-            doubt = (error + lost) * (1 + (self.levels + self.width + 8) * EPS) / units
-            above = np.nextafter(doubt.astype(np.float32), np.float32(np.inf))
-            return {"rough": rough.astype(np.float32), "table": first, "bend": kept, "error": above}
-
-    def _error(self, boxes: BoxView) -> Array:
-        """Errors (N, p, K + 1) of boxes, in doubles."""
-        error: Array = boxes["error"]
-        return error if self._units is None else error * self._units
-
-    def _bends(self, boxes: BoxView) -> Array:
-        """Second derivatives (N, p, levels, K + 1) of boxes, in doubles."""
-        if self._units is None:
-            return np.asarray(boxes["table"][:, :, 1 + self.dim : self.quadratic])
-        return np.asarray(boxes["bend"] * self._units[:, None])
+        return {"rough": rough, "table": table, "error": error}
 
     def _flat(self, quadratic: Quadratic) -> tuple[Array, Array]:
         """The same as they come: coefficients (levels, N, numbers) and errors (N, numbers)."""
@@ -253,9 +216,8 @@ class Taylor(QuadraticBounder):
         """How large coefficients (p, K + 1) are over the whole cell, at most."""
         whole = Taylor(self.family, self.cell)
         boxes = BoxPartition(whole).boxes()
-        table = np.concatenate([boxes["table"], whole._bends(boxes)], axis=2) if whole.single else boxes["table"]
         with np.errstate(all="ignore"):
-            sizes = np.einsum("nplk,l->npk", np.abs(table), whole._level_sizes) + whole._error(boxes)
+            sizes = np.einsum("nplk,l->npk", np.abs(boxes["table"]), whole._level_sizes) + boxes["error"]
             return np.asarray(sizes.max(axis=0) * (1 + (whole.levels + 8) * EPS))
 
     @cached_property
@@ -266,9 +228,7 @@ class Taylor(QuadraticBounder):
 
     def _models(self, boxes: BoxView, weights: Array, spread: Array | None) -> tuple[Array, Array]:
         """Quadratics (N p, numbers) for these weights, and what they are off by, at most, (N p,)."""
-        table, error = boxes["table"], self._error(boxes)
-        if self.single:
-            table = np.concatenate([table, self._bends(boxes)], axis=2)
+        table, error = boxes["table"], boxes["error"]
         size, flat = np.abs(weights), len(table) * self.p
         if self.shared and (weights == weights[0]).all():
             q = (table.reshape(-1, self.width) @ weights[0]).reshape(flat, self.levels)
@@ -286,15 +246,10 @@ class Taylor(QuadraticBounder):
 
         Coefficients are polynomials in d with |d_i| <= 1 up to their errors: no larger than their terms in all.
         """
-        error = self._error(boxes)
-        parts = [boxes["table"], self._bends(boxes)] if self.single else [boxes["table"]]
-        levels = (level for part in parts for level in np.moveaxis(part, 2, 0))
-        swing = np.zeros(error.shape[:2])
-        for level, share in zip(
-            levels, self._level_sizes, strict=True
-        ):  # a product a level, so that no copy of a table is made
+        swing = np.einsum("npk,pk->np", boxes["error"], spread)
+        # A product a level, so that no copy of a table is made.
+        for level, share in zip(np.moveaxis(boxes["table"], 2, 0), self._level_sizes, strict=True):
             swing += share * np.einsum("npk,pk->np", np.abs(level), spread)
-        swing += np.einsum("npk,pk->np", error, spread)
         return (swing * (1 + (self.width + self.levels + 8) * EPS)).ravel()
 
     def influence(self, boxes: BoxView, weights: Array) -> Array:
@@ -311,7 +266,7 @@ class Taylor(QuadraticBounder):
         m, size = self.dim, np.abs(weights)
         i, j = triangle(m)
         with np.errstate(all="ignore"):
-            part = np.einsum("nplk,pk->nl", np.abs(self._bends(boxes)), size)
+            part = np.einsum("nplk,pk->nl", np.abs(boxes["table"][:, :, 1 + m : self.quadratic]), size)
             linear = np.einsum("nplk,pk->nl", boxes["table"][:, :, 1 : 1 + m], weights)
         result = 1e-3 * np.abs(linear) + boxes["rough"]
         for k, (a, b) in enumerate(zip(i, j, strict=True)):

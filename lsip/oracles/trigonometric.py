@@ -13,12 +13,12 @@ largest frequency says how large derivatives may be.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import frexp
+from math import frexp, isqrt
 from typing import Any
 
 import numpy as np
 
+from ..deadline import EFFORT
 from ..domains import Cell
 from ..domains.proven import LOST
 from ..expressions.functions import FUNCTIONS
@@ -31,30 +31,10 @@ from .taylor import Taylor
 _COS = FUNCTIONS["cos"]
 
 
+# Terms of a series: what they leave of (3/4)^m / m! is about what rounding takes, where boxes span that angle.
+ORDER = 16
 # Bits of a frequency, relative to the least one, up to which centres are chosen so that their products are exact.
 FREQUENCY_BITS = 24
-
-
-@dataclass(frozen=True)
-class TrigonometricTuning:
-    """How an interval is cut, and how far series go.
-
-    Parameters
-    ----------
-    order
-        Terms of a series; maxima are looked for in the first half of it.
-    most_first
-        The first boxes at most.
-    block
-        Terms that are added up before these sums are: rounding grows with the larger of both numbers.
-    """
-
-    order: int = 16
-    most_first: int = 20_000
-    block: int = 16
-
-
-TUNING = TrigonometricTuning()
 
 
 class Trigonometric(Bounder):
@@ -73,7 +53,7 @@ class Trigonometric(Bounder):
         if waves is None or (waves.kind == OTHER).any():
             return None
         found = Trigonometric(family, cell, waves)
-        return found if found._turns < TUNING.most_first and found._reach <= min(_COS.checked[1], 2.0**40) else None
+        return found if found._turns < EFFORT.boxes and found._reach <= min(_COS.checked[1], 2.0**40) else None
 
     @property
     def _turns(self) -> float:
@@ -143,8 +123,8 @@ class WaveSums:
 
     def _prepare(self) -> None:
         """Weights times powers of frequencies, in blocks, and what is lost by rounding for each order."""
-        order, block = TUNING.order, TUNING.block
-        count = len(self.frequency)
+        order, count = ORDER, len(self.frequency)
+        block = isqrt(count - 1) + 1  # terms that are added up before these sums are
         powers = np.ones((count, order + 1))
         powers[:, 1:] = (self.frequency / self.unit)[:, None]
         np.cumprod(powers, axis=1, out=powers)
@@ -165,9 +145,9 @@ class WaveSums:
 
     def expanded(self, c: Array, r: Array) -> tuple[Array, Array]:
         """Coefficients (B, p, order) in u, and what they are off by, the rest last: (B, p, order + 1)."""
-        order, count, blocks = TUNING.order, len(self.frequency), len(self.table)
+        order, count, blocks = ORDER, len(self.frequency), len(self.table)
         angle = c[:, None] * self.frequency
-        waves = np.zeros((2, len(c), blocks * TUNING.block))
+        waves = np.zeros((2, len(c), blocks * (self.table.shape[1] // 2)))
         np.cos(angle, out=waves[0, :, :count])
         np.sin(angle, out=waves[1, :, :count])
         side = waves.reshape(2, len(c), blocks, -1).transpose(2, 1, 0, 3).reshape(blocks, len(c), -1)
@@ -209,7 +189,7 @@ class WaveSums:
         series, doubt = self.expanded(c, r)
         low, high = (lower - c) / r, (upper - c) / r
         low, high = low - 4 * EPS * np.abs(low), high + 4 * EPS * np.abs(high)
-        u = _maxima(series[..., : TUNING.order // 2], low, high)
+        u = _maxima(series[..., : ORDER // 2], low, high)
         values = _at(series, u[..., None])[..., 0] + self.swing
         where = np.clip(c[:, None] + r[:, None] * u, lower[:, None], upper[:, None])
         return _bounds(series, doubt, low, high) + self.swing, values, where

@@ -6,34 +6,10 @@ splitting k of them leaves l parts open, splitting all n leaves about n l / k, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from .base import Array, Ints
 from .partition import BoxPartition
-
-
-@dataclass(frozen=True)
-class WorkTuning:
-    """When and how the rest of a proof is estimated.
-
-    Parameters
-    ----------
-    least
-        Boxes of a search that ran out of them for which it is worth while.
-    first
-        Boxes after which it is on the way, in case that time runs out: probing costs as much as some thousands of them.
-    again
-        The factor by which they have to become more until it is estimated again.
-    """
-
-    least: int = 5_000
-    first: int = 30_000
-    again: float = 4.0
-
-
-TUNING = WorkTuning()
 
 
 def boxes_left(partition: BoxPartition, rows: Ints, weights: Array, spread: Array | None, goal: float) -> float:

@@ -35,7 +35,7 @@ def variables(solution: Solution) -> str:
     """A chart for every variable that is a vector or a matrix: bars from zero, or shaded cells."""
     if solution.status is Status.UNBOUNDED:
         return ""
-    found = list(_charts(solution))[: TUNING.most_pictures]
+    found = list(_charts(solution))[: TUNING.pictures]
     return f'<div class="variables">{"".join(found)}</div>' if found else ""
 
 
@@ -45,7 +45,7 @@ def _charts(solution: Solution) -> Iterator[str]:
     for name, shape in named:
         size = int(np.prod(shape))
         values, start = solution.x[start : start + size], start + size
-        if 2 < size <= TUNING.most_bars - drawn:
+        if 2 < size <= TUNING.bars - drawn:
             drawn += size
             picture = _cells(values.reshape(shape)) if len(shape) == 2 and min(shape) > 1 else _bars(values)
             low, high = brief(float(values.min())), brief(float(values.max()))

@@ -29,7 +29,7 @@ def payload(solution: Solution, pictures: list[dict[str, Any]]) -> str:
     data = {
         "kind": _kind(solution),
         "families": pictures,
-        "active": [_active(solution, a) for a in solution.active[: TUNING.most_entries]],
+        "active": [_active(solution, a) for a in solution.active[: TUNING.rows]],
         "history": history(solution),
         "value": _number(solution.value),
     }
@@ -80,14 +80,14 @@ def _active(solution: Solution, active: ActivePoint) -> dict[str, Any]:
 def families(solution: Solution) -> list[dict[str, Any]]:
     """One entry a family; the number of maps and their mesh are chosen so that all together fit on the page."""
     drawn = [i for i, family in enumerate(solution.families) if family.shown]
-    found = [_Family(solution, i) for i in drawn[: TUNING.most_pictures]]
-    share = max(1, TUNING.most_maps // max(1, sum(f.meshed for f in found)))
+    found = [_Family(solution, i) for i in drawn[: TUNING.pictures]]
+    share = max(1, 2 * TUNING.pictures // max(1, sum(f.meshed for f in found)))
     for family in found:
         family.choose(share)
     total = sum(len(f.rows) * len(f.cuts) for f in found if f.violation is not None)
-    side = int(np.clip(math.isqrt(TUNING.most_values // max(total, 1)), *TUNING.map_side))
+    side = math.isqrt(TUNING.values // max(total, 1))
     cuts = sum(len(f.cuts) for f in found)
-    fine = int(np.clip(math.isqrt(TUNING.most_nodes // max(cuts, 1)), *TUNING.mask_side))
+    fine = math.isqrt(TUNING.nodes // max(cuts, 1))
     return [family.data(side, fine) for family in found]
 
 
@@ -119,7 +119,7 @@ class _Family:
         """Which rows and slices to show, at most `share` maps."""
         p = len(self.family.labels)
         if p > 1:
-            most = TUNING.most_lines
+            most = TUNING.pictures // 2
             named = list(range(p)) if p <= most else sorted(self.components[:most])
             fit = max(0, share - 1) if self.meshed else most
             self.rows += named if len(named) <= fit else []
@@ -183,8 +183,8 @@ class _Family:
 def history(solution: Solution) -> dict[str, Any]:
     """A column a quantity; of very long solves, evenly chosen iterations."""
     rows = solution.history
-    if len(rows) > TUNING.most_rows:
-        rows = tuple(rows[i] for i in np.linspace(0, len(rows) - 1, TUNING.most_rows).astype(int))
+    if len(rows) > TUNING.rows:
+        rows = tuple(rows[i] for i in np.linspace(0, len(rows) - 1, TUNING.rows).astype(int))
     names = ("iteration", "value", "lower", "upper", "violation", "bound", "cuts", "rows", "seconds")
     return {name: [_number(getattr(row, name)) for row in rows] for name in names}
 

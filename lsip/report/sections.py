@@ -187,9 +187,9 @@ def _map_title(solution: Solution) -> str:
 
 
 def _map(solution: Solution) -> str:
-    hidden = sum(f.shown > 0 for f in solution.families) - TUNING.most_pictures
+    hidden = sum(f.shown > 0 for f in solution.families) - TUNING.pictures
     note = (
-        f'<p class="note">The first {TUNING.most_pictures} families are shown; {hidden} more are not.</p>'
+        f'<p class="note">The first {TUNING.pictures} families are shown; {hidden} more are not.</p>'
         if hidden > 0
         else ""
     )
@@ -212,7 +212,7 @@ def _convergence(solution: Solution) -> str:
         )
         for h in solution.history
     ]
-    most = TUNING.most_rows
+    most = TUNING.rows
     if len(rows) > most:
         rows = rows[: most // 2] + rows[-most // 2 :]
     heads = ("iteration", "lower", "upper", "violation found", "proven bound", "new cuts", "cuts held", "seconds")

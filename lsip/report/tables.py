@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..legible import html as escape
 from ..legible import shortened
 from ..model.status import Status
+from ..solution.active import coordinates
 from ..solution.finite import finite_rows
 from . import charts
 from .claims import brief, number
@@ -48,7 +49,7 @@ def dual_table(solution: Solution) -> str:
     measured = solution.status is not Status.INFEASIBLE
     if measured:
         heads.append(("violation", "number"))
-    most = TUNING.most_rows
+    most = TUNING.rows
     lines = "".join(_line(atom, abs(atoms[0].multiplier), measured) for atom in atoms[:most])
     more = f'<p class="note">… and {len(atoms) - most} more.</p>' if len(atoms) > most else ""
     return f"<p>{what}</p>{_sortable(heads, lines)}{more}"
@@ -57,8 +58,7 @@ def dual_table(solution: Solution) -> str:
 def _atoms(solution: Solution) -> list[AtomRow]:
     atoms = []
     for k, a in enumerate(solution.active):
-        numbers = [number(float(v), 9) for v in a.point]
-        at = ", ".join(numbers if len(numbers) <= TUNING.most_lines else [*numbers[:3], "…", numbers[-1]])
+        at = coordinates([number(float(v), 9) for v in a.point])
         place = f"({at})" if len(a.point) > 1 else at
         if len(a.point):  # those without an index are among the finite constraints
             atoms.append(AtomRow(a.row, place, float(a.multiplier), violation_at(solution, a), k))
@@ -96,7 +96,7 @@ def x_table(solution: Solution) -> str:
     if solution.status is Status.UNBOUNDED and direction is not None:
         heads.append(("direction d", "number"))
         columns.append(direction[: len(solution.x)])
-    most = TUNING.most_entries
+    most = TUNING.rows
     lines = "".join(
         f'<tr><td class="c">{escape(name)}</td>'
         + "".join(f'<td class="n" data-v="{float(c[i])!r}">{number(float(c[i]))}</td>' for c in columns)
@@ -105,7 +105,7 @@ def x_table(solution: Solution) -> str:
     )
     more = f'<p class="note">… and {len(names) - most} more entries.</p>' if len(names) > most else ""
     table = _sortable(heads, lines) + more
-    if len(names) > TUNING.most_pictures:
+    if len(names) > TUNING.pictures:
         table = f"<details><summary>All {len(names)} entries as a table</summary>{table}</details>"
     return charts.variables(solution) + table
 

@@ -20,21 +20,22 @@ class ReadingTuning:
     ----------
     near
         Atoms closer than this share of the index set are one active point.
-    same
-        Points of two parts of an unbounded set that are the same, relative to their size; and what is at infinity.
-    vanishing
-        What a row was divided by is zero where it is below this share of its range.
-    alone
-        The share of a weight that makes the others not worth mentioning: the point is that of the heaviest atom.
     most_coordinates
         Coordinates of a point that fit in one line; of more, the first three and the last are written.
     """
 
     near: float = 1e-3
-    same: float = 1e-9
-    vanishing: float = 1e-6
-    alone: float = 1 - 1e-6
     most_coordinates: int = 8
+
+    @property
+    def vanishing(self) -> float:
+        """The share of a range, or of all weights, below which nothing is left."""
+        return self.near**2
+
+    @property
+    def same(self) -> float:
+        """Points of two parts of an unbounded set that are the same, relative to their size; what is at infinity."""
+        return self.near**3
 
 
 TUNING = ReadingTuning()
@@ -86,11 +87,15 @@ class ActivePoint:
     @property
     def place(self) -> str:
         """The coordinates in words; empty where there is no index."""
-        numbers = [f"{v:.6g}" for v in self.point]
-        return ", ".join(numbers if len(numbers) <= TUNING.most_coordinates else [*numbers[:3], "…", numbers[-1]])
+        return coordinates([f"{v:.6g}" for v in self.point])
 
     @legibly
     def __str__(self) -> str:
         place = f" at ({self.place})" if len(self.point) else ""
         by = f" of the row divided by {self.divided_by}" if self.divided_by else ""
         return f"{printable(self.constraint)}{place} with multiplier {self.multiplier:.6g}{by}"
+
+
+def coordinates(numbers: list[str]) -> str:
+    """The coordinates of a point in one line; of many, the first three and the last."""
+    return ", ".join(numbers if len(numbers) <= TUNING.most_coordinates else [*numbers[:3], "…", numbers[-1]])

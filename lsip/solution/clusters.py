@@ -51,7 +51,7 @@ def one(family: RowFamily, cluster: list[Support]) -> Support:
     total = sum(s.multiplier for s in cluster)
     whole = replace(cluster[0], multiplier=total)
     domain = family.visible
-    if len(cluster) == 1 or cluster[0].multiplier >= TUNING.alone * total or domain.measure[0] < domain.dim:
+    if len(cluster) == 1 or cluster[0].multiplier >= (1.0 - TUNING.vanishing) * total or domain.measure[0] < domain.dim:
         return whole
     middle = _middle(cluster)
     points = np.array([s.point for s in cluster])

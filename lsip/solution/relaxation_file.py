@@ -27,23 +27,7 @@ RESERVED = re.compile(  # what a reader of LP files takes for a number, or for a
 )
 
 
-@dataclass(frozen=True)
-class FileTuning:
-    """How rows are called.
-
-    Parameters
-    ----------
-    digits
-        Of the coordinates of an index point in the name of its row.
-    longest
-        Characters of a name; readers take about 255.
-    """
-
-    digits: int = 6
-    longest: int = 200
-
-
-TUNING = FileTuning()
+LONGEST = 255  # characters of a name, of which readers take no more
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +91,7 @@ def _finite(
         rows.append(sparse.csr_matrix(entries, shape=(1, program.n)))
         senses.append("<=")
         sides.append(float(b[0]))
-        at = "_".join(f"{v:.{TUNING.digits}g}" for v in point.tolist()).replace("-", "~")
+        at = "_".join(f"{v:g}" for v in point.tolist()).replace("-", "~")
         names.append(f"{family_names[s.family][s.component]}@{at}")
     sign, table = -1.0 if program.maximise else 1.0, sparse.csr_matrix(sparse.vstack(rows, format="csr"))
     table.eliminate_zeros()
@@ -168,7 +152,7 @@ def _each(name: str, count: int) -> list[str]:
 
 def _plain(name: str) -> str:
     """A name of letters, digits and what both formats allow besides."""
-    plain = re.sub(r"[^A-Za-z0-9_.,;@~!#$%&?()|]", "_", name.replace("[", "(").replace("]", ")"))[: TUNING.longest]
+    plain = re.sub(r"[^A-Za-z0-9_.,;@~!#$%&?()|]", "_", name.replace("[", "(").replace("]", ")"))[:LONGEST]
     return f"_{plain}" if not plain or RESERVED.match(plain) else plain
 
 

@@ -6,6 +6,7 @@ projection, so that a page can interpolate up to the boundary, and a finer mask 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
@@ -13,6 +14,7 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
+from ..deadline import EFFORT
 from ..domains import Domain
 from ..domains.window import window
 from ..model.families import Seen
@@ -27,20 +29,12 @@ class PictureTuning:
 
     Parameters
     ----------
-    curve
-        Points along a curve.
-    cloud
-        Points of an index set that has no area, and those among which the worst one is looked for.
-    scan
-        Points along a side of a slice that is only tried.
-    most_coefficients
-        Held at once while sampling.
+    points
+        Along a curve; of an index set that has no area; and those among which the worst one is looked for. A slice that
+        is only tried has a quarter of them.
     """
 
-    curve: int = 1201
-    cloud: int = 2048
-    scan: int = 21
-    most_coefficients: int = 2_000_000
+    points: int = 2048
 
 
 TUNING = PictureTuning()
@@ -59,7 +53,7 @@ class Slice:
 def evaluate(violation: Seen, y: Array, rows: Sequence[int | None]) -> Array:
     """g at the points y (N, m): a line for every row of `rows`, None being the largest of all; NaN where undefined."""
     p, k = violation.family.columns.shape
-    chunk = max(1, TUNING.most_coefficients // (p * k))
+    chunk = max(1, EFFORT.entries // (p * k))
     parts = [_chosen(violation.values(y[i : i + chunk]), rows) for i in range(0, len(y), chunk)]
     return np.concatenate(parts, axis=1) if parts else np.zeros((len(rows), 0))
 
@@ -71,7 +65,7 @@ def _chosen(values: Array, rows: Sequence[int | None]) -> Array:
 
 def line(domain: Domain, active: Array) -> Array:
     """Points (N, 1) along a one-dimensional domain, the active ones among them; gaps are single NaNs."""
-    t = np.linspace(domain.lower[0], domain.upper[0], TUNING.curve)
+    t = np.linspace(domain.lower[0], domain.upper[0], TUNING.points)
     t = np.unique(np.concatenate([t, active[:, 0]]))
     inside = domain.contains(t[:, None])
     return np.where(inside, t, np.nan)[:, None]
@@ -87,12 +81,12 @@ def along(violation: Seen, t: Array, rows: Sequence[int | None]) -> Array:
 
 def cloud(domain: Domain, active: Array) -> Array:
     """Points (N, m) of a domain that has no area to be meshed, the active ones last."""
-    return np.concatenate([domain.spread(TUNING.cloud), active])
+    return np.concatenate([domain.spread(TUNING.points), active])
 
 
 def worst_point(violation: Seen, domain: Domain, active: Array) -> Array:
     """The point at which the violation is largest, among many and the active ones; one of these if as good."""
-    trial = np.concatenate([domain.spread(TUNING.cloud), active])
+    trial = np.concatenate([domain.spread(TUNING.points), active])
     g = evaluate(violation, trial, [None])[0]
     if np.isnan(g).all():
         return domain.project((domain.lower + domain.upper)[None] / 2)[0]
@@ -178,7 +172,7 @@ def mask(domain: Domain, cut: Slice, side: int) -> NDArray[np.uint8] | None:
 
 
 def _variation(violation: Seen, domain: Domain, cut: Slice) -> float:
-    g = surface(violation, domain, cut, TUNING.scan)
+    g = surface(violation, domain, cut, math.isqrt(TUNING.points // 4))
     return float(np.nanstd(g)) if np.isfinite(g).any() else 0.0
 
 

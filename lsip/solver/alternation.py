@@ -76,5 +76,5 @@ class Alternation(Relaxation):
         return state.proposal
 
     def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
-        conditioning = Conditioning.fit(self.program, self.found.rows, self.tuning.conditioning)
+        conditioning = Conditioning.fit(self.program, self.found.rows, self.tuning)
         return {"kept": Kept(self.scaling, conditioning, self.held.scale)}

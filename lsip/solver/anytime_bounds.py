@@ -8,9 +8,8 @@ from ..deadline import within
 from ..errors import OutOfTime
 from ..masters import MasterError
 from .clock import Clock
-from .interior_incumbent import interior_incumbent
+from .incumbents import interior_incumbent, slater_combination
 from .relaxation import Search, objective
-from .slater_combination import slater_combination
 from .tuning import Tuning
 
 

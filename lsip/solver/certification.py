@@ -21,7 +21,6 @@ from ..proof.prove import Lower, infeasible, optimal, unbounded
 from ..proof.ray import Ray
 from ..reductions.chain import inverse
 from ..solution import messages
-from .clock import spent_on
 from .relaxation import Search, promote, separate, violation_bounds
 from .rows import cuts_at
 from .state import End, Proposal
@@ -29,21 +28,23 @@ from .state import End, Proposal
 # ---- separation -----------------------------------------------------------------------------------------------------
 
 
-@spent_on("separation")
 def sample(search: Search, point: Proposal) -> list[Separation] | None:
     """What sampled rows show at a point, if it is worth cuts before any proof."""
     sampling = search.relaxation.sampling
-    return None if sampling is None else sampling(search.state, point)
+    if sampling is None:
+        return None
+    with search.clock.on("separation"):
+        return sampling(search.state, point)
 
 
-@spent_on("separation")
 def ask_oracles(search: Search, point: Proposal) -> list[Separation]:
     """What the oracles say of a point."""
     known = search.relaxation.separated
     if known is not None and known[0] is point:
         return known[1]
-    left, options = max(search.clock.left(), search.options.tuning.clock.least), search.options
-    return separate(search.relaxation, point, search.state.margin, left, options.seed + len(search.state.history))
+    left, options = max(search.clock.left(), search.clock.least), search.options
+    with search.clock.on("separation"):
+        return separate(search.relaxation, point, search.state.margin, left, options.seed + len(search.state.history))
 
 
 def separated(search: Search, point: Proposal) -> list[Separation]:
@@ -56,7 +57,7 @@ def separated(search: Search, point: Proposal) -> list[Separation]:
 
 def add_cuts(search: Search, separations: list[Separation]) -> int:
     """Add cuts at index points that violate a constraint, or nearly do; return their number."""
-    least, known = -search.options.tuning.touching * search.state.margin, {}
+    least, known = -0.5 * search.state.margin, {}
     for f, s in enumerate(separations):
         if s.rows is not None:
             known[f] = s.rows[0][s.values > least], s.rows[1][s.values > least]
@@ -80,14 +81,13 @@ def attempt(search: Search, point: Proposal, also: Sequence[Support] = ()) -> En
 # ---- upper and lower bounds -----------------------------------------------------------------------------------------
 
 
-@spent_on("proof")
 def finish(search: Search, separations: list[Separation]) -> End | None:
     """The end, if this iterate is one."""
-    state, relaxation, tuning = search.state, search.relaxation, search.options.tuning
+    state, relaxation = search.state, search.relaxation
     worst, bound = worst_violation(separations), max((s.bound for s in separations), default=-np.inf)
     if not state.slater and 0 < worst <= bound <= search.options.tol * relaxation.held.scale:
         return End(Status.NO_INTERIOR)
-    if worst > 0 or (bound > 0 and worst > -tuning.touching * state.margin):
+    if worst > 0 or (bound > 0 and worst > -0.5 * state.margin):
         return None
     if bound > 0 and state.proposal.bounded:
         check("exchange")  # which is why a proof may have ended early
@@ -131,18 +131,18 @@ def _wait(search: Search) -> End | None:
     return End(Status.STALLED if state.slater else Status.NO_INTERIOR)
 
 
-@spent_on("proof")
 def certify(search: Search, point: Proposal, bounds: Bounds) -> End | None:
     """The end, if the bounds meet; otherwise remember the point and go on.
 
     What an oracle of the user's says is no proof: where lsip has one of its own, that is asked for.
     """
-    try:
-        broken = remember(search, point, bounds)
-    except OutOfTime:
-        check("exchange")
-        broken = search.state.obstacle = Broken("the time that is left is too short for a proof of its finite rows")
-    return _close(search, point) if broken is None else _inconsistent(search, broken)
+    with search.clock.on("proof"):
+        try:
+            broken = remember(search, point, bounds)
+        except OutOfTime:
+            check("exchange")
+            broken = search.state.obstacle = Broken("the time that is left is too short for a proof of its finite rows")
+        return _close(search, point) if broken is None else _inconsistent(search, broken)
 
 
 def remember(search: Search, point: Proposal, bounds: Bounds) -> Broken | None:
@@ -206,13 +206,13 @@ def best_lower_bound(search: Search, point: Proposal, centre: Array, allowed: fl
     return state.proven.around(search.program, centre)
 
 
-@spent_on("proof")
 def recheck(search: Search) -> End | None:
     """The end, if a feasible point found earlier is good enough for the lower bound of this iteration."""
     best, state = search.state.incumbent, search.state
     if best is None or best.upper - state.relaxed > state.allowed(best.upper):
         return None
-    return _close(search, state.proposal)
+    with search.clock.on("proof"):
+        return _close(search, state.proposal)
 
 
 # ---- unboundedness --------------------------------------------------------------------------------------------------

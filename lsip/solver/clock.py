@@ -3,44 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from functools import wraps
-from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from ..deadline import within
 from ..solution.effort import PARTS
-from ..validation import Configuration, Seconds, Share
-
-
-@dataclass(frozen=True)
-class ClockTuning(Configuration):
-    """How much time the last proofs of a solve have.
-
-    Parameters
-    ----------
-    grace
-        After an interrupt: seconds, or `share` of those used if that is more. Whoever interrupts does not want to wait.
-        One look for a violation along a direction of unboundedness takes no longer either.
-    share, most_kept
-        The share of a limit, and the seconds, that are kept for the last proofs at most.
-    overrun
-        The share of a limit by which the last proofs may overrun it, and that is kept where they are known to be quick.
-    least
-        Seconds that a proof always gets, however little is left, and by which a limit may be overrun on top.
-    """
-
-    grace: Seconds = 0.5
-    share: Share = 0.1
-    most_kept: Seconds = 2.0
-    overrun: Share = 0.04
-    least: Seconds = 0.05
-
-
-TUNING = ClockTuning()
+from .tuning import DEFAULTS, Tuning
 
 
 class Clock:
@@ -49,7 +19,7 @@ class Clock:
     `spent` says what they were spent on; `compiling` are seconds before the start.
     """
 
-    def __init__(self, limit: float | None = None, tuning: ClockTuning = TUNING, compiling: float = 0.0) -> None:
+    def __init__(self, limit: float | None = None, tuning: Tuning = DEFAULTS, compiling: float = 0.0) -> None:
         self.started, self.tuning = time.perf_counter(), tuning
         self.spent = dict.fromkeys(PARTS, 0.0) | {"compile": compiling}
         self._part, self._since = "other", self.started
@@ -60,8 +30,10 @@ class Clock:
         """Keep about so many seconds for the last proofs, which is what they took before."""
         if self.limit < np.inf:
             tuning = self.tuning
-            kept = max(2.0 * seconds, tuning.overrun * self.limit)
-            self.deadline = self.started + self.limit - min(kept, tuning.share * self.limit, tuning.most_kept)
+            kept = max(2.0 * seconds, self.overrun)
+            self.deadline = (
+                self.started + self.limit - min(kept, tuning.share * self.limit, tuning.tries * tuning.grace)
+            )
         else:
             self.deadline = np.inf
 
@@ -104,27 +76,20 @@ class Clock:
         """Hold all that runs inside to the deadline."""
         return within(self.left())
 
+    @property
+    def overrun(self) -> float:
+        """The seconds that are kept of a limit where the last proofs are quick, and by which they may overrun it."""
+        return self.tuning.margin_share * self.tuning.share * self.limit
+
+    @property
+    def least(self) -> float:
+        """Seconds that a proof always gets, however little is left, and by which a limit may be overrun on top."""
+        return self.tuning.share * self.tuning.grace
+
     def allow_last_proofs(self, interrupted: bool = True) -> None:
         """Set the deadline anew: whoever interrupts a solve does not want to wait, a limit is kept but for a little."""
         now, tuning = time.perf_counter(), self.tuning
         end = now + max(tuning.grace, tuning.share * self.used()) if interrupted else np.inf
         if self.limit < np.inf:
-            end = min(end, self.started + (1 + tuning.overrun) * self.limit + tuning.least)
-        self.deadline = max(end, now + tuning.least)
-
-
-Step = TypeVar("Step", bound=Callable[..., Any])
-
-
-def spent_on(part: str) -> Callable[[Step], Step]:
-    """A method of what has a clock, whose time is spent on this part."""
-
-    def timed(method: Step) -> Step:
-        @wraps(method)
-        def step(self: Any, *args: Any) -> Any:
-            with self.clock.on(part):
-                return method(self, *args)
-
-        return cast(Step, step)
-
-    return timed
+            end = min(end, self.started + self.limit + self.overrun + self.least)
+        self.deadline = max(end, now + self.least)

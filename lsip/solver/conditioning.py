@@ -13,33 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..masters.base import Matrix, is_sparse
+from ..masters.base import Matrix
 from ..model.program import STORAGE, Program
 from ..proof.certificate import Array
 from ..proof.dual import TUNING as WEIGHING
 from ..proof.linear_algebra import triangular
-from ..validation import Configuration, Positive, Share
-
-
-@dataclass(frozen=True)
-class ConditioningTuning(Configuration):
-    """Which variables are mixed, and how far directions reach that rows hardly see.
-
-    Parameters
-    ----------
-    harmless
-        Columns no more dependent than this are not mixed: the least entry on the diagonal of the factor, relative to
-        the largest.
-    farthest
-        How large x may become, in natural units, along a direction that no row sees. Sampled rows have entries about 1:
-        with a cut that has larger ones than this, which sees what they do not, coordinates are chosen anew.
-    """
-
-    harmless: Share = 1e-2
-    farthest: Positive = 1e3
-
-
-TUNING = ConditioningTuning()
+from .tuning import DEFAULTS, Tuning
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +28,10 @@ class Conditioning:
     scale: Array  # (n,), x = scale * z outside the mixed block
     mixed: NDArray[np.intp]  # positions of the mixed variables
     factor: Array | None  # (k, k) upper triangular R with R x = scale * z in that block
-    tuning: ConditioningTuning = TUNING
+    farthest: float  # how large x may become, in natural units, along a direction that no row sees
 
     @staticmethod
-    def fit(program: Program, rows: Matrix, tuning: ConditioningTuning = TUNING) -> Conditioning:
+    def fit(program: Program, rows: Matrix, tuning: Tuning = DEFAULTS) -> Conditioning:
         """Choose coordinates from rows (N, n) seen at sampled index points, dense or sparse, and the finite ones."""
         free = np.flatnonzero(np.isinf(program.lower) & np.isinf(program.upper))
         filled = np.count_nonzero(rows) if isinstance(rows, np.ndarray) else rows.nnz
@@ -67,18 +46,18 @@ class Conditioning:
         block = np.vstack([block, WEIGHING.likely * np.eye(len(free))])
         factor: Array = np.asarray(np.linalg.qr(block, mode="r"))
         diagonal = np.abs(np.diag(factor))
-        if diagonal.min() > tuning.harmless * diagonal.max():
+        if diagonal.min() > tuning.share**2 * diagonal.max():
             return Conditioning.none(program.n, tuning)
-        return Conditioning(np.ones(program.n), free, factor, tuning)
+        return Conditioning(np.ones(program.n), free, factor, 1.0 / tuning.largest_margin)
 
     @staticmethod
-    def none(n: int, tuning: ConditioningTuning = TUNING) -> Conditioning:
+    def none(n: int, tuning: Tuning = DEFAULTS) -> Conditioning:
         """The coordinates of the program itself, which is equilibrated."""
-        return Conditioning(np.ones(n), np.zeros(0, dtype=np.intp), None, tuning)
+        return Conditioning(np.ones(n), np.zeros(0, dtype=np.intp), None, 1.0 / tuning.largest_margin)
 
     def rows(self, a: Matrix) -> Matrix:
         """Rows in x as rows in z; sparse rows stay sparse unless variables are mixed."""
-        if is_sparse(a):
+        if not isinstance(a, np.ndarray):
             if self.factor is None:
                 return sparse.csr_matrix(a @ sparse.diags_array(self.scale))
             a = a.toarray()
@@ -113,7 +92,7 @@ class Conditioning:
         if self.factor is not None:
             diagonal = np.abs(np.diag(self.factor) / self.scale[self.mixed])
             unseen = diagonal <= 3 * WEIGHING.likely * diagonal.max()
-            reach[self.mixed] = np.where(unseen, np.minimum(most, self.tuning.farthest * diagonal), most)
+            reach[self.mixed] = np.where(unseen, np.minimum(most, self.farthest * diagonal), most)
         return reach
 
     def box(self, lower: Array, upper: Array, reach: Array) -> tuple[Array, Array]:

@@ -7,7 +7,6 @@ index and its objective is an upper bound. Nothing that the solver says is trust
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,37 +20,12 @@ from ..proof.prove import infeasible
 from ..proof.ray import Ray, prove_ray
 from ..solution.messages import PROBABLY_INFEASIBLE, PROBABLY_UNBOUNDED
 from .clock import Clock
-from .conic_master import ConicAnswer, ConicCuts, ConicMaster
+from .conic_master import ACCURACY, LEAST, ConicAnswer, ConicCuts, ConicMaster
 from .conic_rays import find_ray
 from .linear import BITS
 from .options import Options
 from .relaxation import Relaxation
 from .state import End, Proposal, State
-
-
-@dataclass(frozen=True)
-class ConicRelaxationTuning:
-    """How the relaxation of a program with cones is set up, besides what all relaxations share in `Tuning`.
-
-    Parameters
-    ----------
-    least_margin
-        The least margin, relative to the size of right-hand sides.
-    inset_share
-        The share of the gap that insets and outsets may cost, each.
-    shallow
-        A model whose points are all less deep inside has no interior, as far as a solver can tell.
-    faint
-        The share of the largest multiplier below which an atom is left out of a proof.
-    """
-
-    least_margin: float = 1e-11
-    inset_share: float = 0.15
-    shallow: float = 1e-9
-    faint: float = 1e-8
-
-
-TUNING = ConicRelaxationTuning()
 
 
 class ConicRelaxation(Relaxation):
@@ -73,7 +47,7 @@ class ConicRelaxation(Relaxation):
         """Relax a reduced program; `otherwise` makes the relaxation to continue with, if this one gets stuck."""
         super().__init__(program, options)
         self.otherwise, self.last = otherwise, tuple[Support, ...]()
-        self.master = ConicMaster(self.program, backend, boxed)
+        self.master = ConicMaster(self.program, self.tuning, backend, boxed)
         self.held = self.master.cuts
         self.answer: ConicAnswer | None = None  # the last one
         self.reach: float | None = None
@@ -127,7 +101,7 @@ class ConicRelaxation(Relaxation):
         """An answer with its multipliers, those of rows in cones inside of their duals."""
         form, cones = self.master.form, self.program.cones
         x = form.point(answer.z)
-        least, pairs = TUNING.faint * answer.cuts.max(initial=0.0), zip(self.held.cuts, answer.cuts, strict=False)
+        least, pairs = ACCURACY * answer.cuts.max(initial=0.0), zip(self.held.cuts, answer.cuts, strict=False)
         support = tuple(s.weighing(float(w)) for s, w in pairs if w > least)
         self.units[form.free] = self.master.units[: len(form.free)]
         if not len(answer.rows):
@@ -154,7 +128,7 @@ class ConicRelaxation(Relaxation):
         if state.slater:
             wanted = self.tuning.margin_share * budget / max(float(found.cuts.sum()), 1e-300)
             tuning, scale = self.tuning, self.held.scale
-            wanted = float(np.clip(wanted, TUNING.least_margin * scale, tuning.largest_margin * scale))
+            wanted = float(np.clip(wanted, LEAST * scale, tuning.largest_margin * scale))
             wanted = wanted if first else min(wanted, state.margin)
             again = not tuning.calm[0] < state.margin / wanted < tuning.calm[1]
             state.margin = wanted if again else state.margin
@@ -165,7 +139,7 @@ class ConicRelaxation(Relaxation):
         again = self.reach is None and self.master.rescale(found.z)
         if slater:
             before = self.master.inset, self.master.outset
-            self.master.afford(found, TUNING.inset_share * budget)
+            self.master.afford(found, self.tuning.inset_share * budget)
             if not first:
                 self.master.inset = min(self.master.inset, before[0])
                 self.master.outset = min(self.master.outset, before[1])
@@ -174,7 +148,7 @@ class ConicRelaxation(Relaxation):
 
     def _explain_infeasible(self, state: State) -> End | None:
         """A proof of infeasibility, or margins for which there are points."""
-        deepest = self.master.deepest()
+        deepest, shallow = self.master.deepest(), self.tuning.share * ACCURACY  # less depth is none
         if deepest.status == "infeasible" or deepest.depth < 0:
             for proof in (self.master.contradiction(deepest), deepest):
                 atoms = self._proposal(proof)
@@ -183,14 +157,14 @@ class ConicRelaxation(Relaxation):
                     return End(Status.INFEASIBLE, certificate=certificate)
         if deepest.status != "optimal":
             return End(Status.STALLED)
-        if deepest.depth < -1e3 * TUNING.shallow:
+        if deepest.depth < -1e3 * shallow:
             return None if self.zoom(state, out=True) else End(Status.UNCERTIFIED, PROBABLY_INFEASIBLE)
-        if deepest.depth < TUNING.shallow:
+        if deepest.depth < shallow:
             if not state.slater:
                 return End(Status.NO_INTERIOR)
             state.slater = False
             self.master.inset = 0.0
-            state.margin = self.master.margin_within(-10 * TUNING.shallow)
+            state.margin = self.master.margin_within(-10 * shallow)
         else:
             self.master.inset = min(self.master.inset, 0.3 * deepest.depth)
             state.margin = min(0.5 * state.margin, self.master.margin_within(0.3 * deepest.depth))

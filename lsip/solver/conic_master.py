@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..cones import grouped
+from ..expressions.interval import EPS
 from ..masters import MasterError
 from ..masters.base import Backend
 from ..masters.checked import open_program
@@ -29,53 +30,10 @@ from ..model.program import Program
 from ..proof.certificate import Array, Support
 from .conic_form import ConicForm
 from .rows import Known, cut_rows, first_cuts
+from .tuning import Tuning
 
-
-@dataclass(frozen=True)
-class ConicTuning:
-    """Insets, outsets and units of the relaxation, and which answers are taken.
-
-    Parameters
-    ----------
-    first_inset
-        Insets and outsets before anything is known about what they cost.
-    least_inset, most_inset
-        Between what they stay.
-    idle
-        Growth along a direction, in good units, that a solver means to be zero.
-    faces
-        Directions that are looked at, one after the other, for multipliers with room.
-    accuracy
-        The gap that Clarabel is asked for a small share of: the least that it can reach.
-    calm
-        Units are left alone within so many powers of two of where they are.
-    moved
-        A problem is solved again where they were wrong by more powers of two than this.
-    looks
-        Solutions after which units no longer shrink.
-    rescales
-        Times that a problem is solved again for its units.
-    least_unit
-        The least unit of a variable, as a share of what would fill its rows, and of its first unit.
-    passes
-        In which right-hand sides tell the first units of the variables.
-    """
-
-    first_inset: float = 1e-8
-    least_inset: float = 1e-12
-    most_inset: float = 1e-6
-    idle: float = 1e-7
-    faces: int = 6
-    accuracy: float = 1e-8
-    calm: float = 4.0
-    moved: float = 7.0
-    looks: int = 2
-    rescales: int = 4
-    least_unit: float = 1e-3
-    passes: int = 6
-
-
-TUNING = ConicTuning()
+ACCURACY = np.sqrt(EPS)  # of interior-point methods: multipliers and slacks vanish together
+LEAST = EPS / np.sqrt(ACCURACY)  # insets and margins below this are rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +125,10 @@ class ConicMaster:
     Where the relaxation is unbounded, the `boxed` columns of the program, all by default, are given bounds.
     """
 
-    def __init__(self, program: Program, backend: Backend = CLARABEL, boxed: Ints | None = None) -> None:
+    def __init__(
+        self, program: Program, tuning: Tuning, backend: Backend = CLARABEL, boxed: Ints | None = None
+    ) -> None:
+        self.tuning, self.most = tuning, ACCURACY / tuning.share**2  # of insets and outsets
         self.form = canonical = ConicForm(program)
         self.cuts, self.backend = ConicCuts(self.form), backend
         self.boxed = (
@@ -180,7 +141,7 @@ class ConicMaster:
         self.block = np.concatenate(
             [np.arange(self.at), *(np.full(cone.size, self.at + i) for i, cone in enumerate(canonical.cones))]
         ).astype(np.intp)
-        self.inset = self.outset = TUNING.first_inset
+        self.inset = self.outset = ACCURACY
         self.looks = self.rescales = 0
         self.units = self.first = self._first_units()
 
@@ -227,9 +188,10 @@ class ConicMaster:
         """
         scaled = self._scaled(self.form.b, self.cuts.rows, self.cuts.rhs)
         wanted = 1e-2 * -deepest.depth / max(deepest.slack, 1.0)
-        push = float(np.clip(wanted, TUNING.least_inset, 10 * TUNING.most_inset))
+        push = float(np.clip(wanted, LEAST, self.most / self.tuning.share))
         kept, pushed, cuts = np.ones(len(self.form.b)), self.centre != 0, np.ones(len(self.cuts), dtype=bool)
-        for _ in range(TUNING.faces):
+        idle = ACCURACY / self.tuning.share  # what a solver leaves, in good units, where it means zero
+        for _ in range(self.tuning.patience):
             found = self._deepest(scaled, kept, push * pushed, push * cuts)
             if found.status != "unbounded":
                 return found
@@ -241,9 +203,9 @@ class ConicMaster:
                 deeper[self.at + rows] = -cone.shortfall(growth[self.at + rows])[:, None]
             grown = np.zeros(self.at + len(self.form.cones))
             np.add.at(grown, self.block, self.centre * growth)
-            pushed = pushed & (grown <= TUNING.idle)[self.block]
-            kept = np.where(deeper > TUNING.idle, 0.0, kept)
-            cuts = cuts & (-(scaled.cuts @ d) <= TUNING.idle)
+            pushed = pushed & (grown <= idle)[self.block]
+            kept = np.where(deeper > idle, 0.0, kept)
+            cuts = cuts & (-(scaled.cuts @ d) <= idle)
         return deepest
 
     def _deepest(self, scaled: _Scaled, kept: Array, outset: Array, cut_outset: Array) -> ConicAnswer:
@@ -296,7 +258,7 @@ class ConicMaster:
         finite = self.form.finite(c + A.T @ (outset * e), sparse.csr_matrix(data), everything, len(rhs))
         z, y = np.zeros(len(c)), np.zeros(len(everything))
         try:
-            found = open_program(self.backend, finite, TUNING.accuracy).solve()
+            found = open_program(self.backend, finite, ACCURACY).solve()
             status = found.status
             z, y = z if found.x is None else found.x, y if found.multipliers is None else found.multipliers.copy()
         except MasterError:
@@ -328,25 +290,26 @@ class ConicMaster:
         """Units after the sizes of a solution; whether it was found in units that were far off."""
         z = np.abs(z)
         self.looks += 1
-        if self.looks > TUNING.looks and (z <= 2.0**TUNING.calm * self.units).all():
+        calm, tuning = -np.log2(self.tuning.share), self.tuning
+        if self.looks > tuning.tries // 2 and (z <= self.units / tuning.share).all():
             return False
         filling = self._filling(*self._terms(z))
-        wanted = np.maximum(z, TUNING.least_unit * np.maximum(filling, self.first))
+        wanted = np.maximum(z, tuning.share**3 * np.maximum(filling, self.first))
         change = np.round(np.log2(wanted / self.units))
-        self.units = np.where(np.abs(change) > TUNING.calm, self.units * 2.0**change, self.units)
-        moved = bool((np.abs(change) > TUNING.moved).any())
+        self.units = np.where(np.abs(change) > calm, self.units * 2.0**change, self.units)
+        moved = bool((np.abs(change) > 2 * calm).any())
         self.rescales += moved
-        return self.rescales <= TUNING.rescales and moved
+        return self.rescales <= tuning.tries and moved
 
     def _first_units(self) -> Array:
         """Units with which rows have terms of the size of their right-hand sides; 1 where that is near."""
         units = np.zeros(len(self.form.c))
-        for _ in range(TUNING.passes):
+        for _ in range(self.tuning.patience):
             units = np.where(units > 0, units, self._filling(*self._terms(units)))
             if (units > 0).all():
                 break
         powers = np.round(np.log2(np.where(units > 0, units, 1.0)))
-        return np.where(np.abs(powers) > TUNING.calm, 2.0**powers, 1.0)
+        return np.where(np.abs(powers) > -np.log2(self.tuning.share), 2.0**powers, 1.0)
 
     def _terms(self, sizes: Array) -> tuple[sparse.csr_matrix, Array]:
         """All rows, and the largest term of each, or of its cone, for variables of such sizes."""
@@ -376,8 +339,8 @@ class ConicMaster:
 
     def afford(self, found: ConicAnswer, budget: float) -> None:
         """Insets and outsets that cost about as much as the budget each."""
-        self.inset = float(np.clip(budget / max(found.price, 1e-300), TUNING.least_inset, TUNING.most_inset))
-        self.outset = float(np.clip(budget / max(found.slack, 1e-300), TUNING.least_inset, TUNING.most_inset))
+        self.inset = float(np.clip(budget / max(found.price, 1e-300), LEAST, self.most))
+        self.outset = float(np.clip(budget / max(found.slack, 1e-300), LEAST, self.most))
 
     def margin_within(self, depth: float) -> float:
         """The margin of cuts, in their own units, that is so deep in those of the rows."""

@@ -33,7 +33,7 @@ from .linear import LinearRelaxation
 from .linear_master import ACCURACY
 from .loop import CutLoop
 from .options import Options
-from .rays import TUNING as RAYS
+from .rays import ROUNDED
 from .relaxation import Relaxation, counted, objective, separate
 from .state import End, Proposal, State
 from .warm_start import Tried
@@ -224,7 +224,7 @@ class CounterpartRelaxation(Relaxation):
             domain = self.program.families[s.family].domain
             share = (s.point - domain.lower) / np.maximum(domain.upper - domain.lower, TINY)
             corner = np.where(share > 0.5, domain.upper, domain.lower)
-            y = np.where(np.abs(share - np.rint(share)) <= RAYS.rounding, corner, s.point)
+            y = np.where(np.abs(share - np.rint(share)) <= ROUNDED, corner, s.point)
             found.append(Support(s.family, s.component, y, _fewer(s.multiplier / largest)))
         return tuple(found), np.array([_fewer(v / largest) for v in rows])
 
@@ -243,5 +243,5 @@ class CounterpartRelaxation(Relaxation):
 
 def _fewer(weight: float) -> float:
     """A number with no digits beyond those that count."""
-    unit = 2.0 ** np.floor(np.log2(RAYS.rounding))
+    unit = 2.0 ** np.floor(np.log2(ROUNDED))
     return float(np.rint(weight / unit) * unit)

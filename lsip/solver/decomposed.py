@@ -36,14 +36,15 @@ from ..reductions.rounding import data_rounding
 from ..solution.messages import infeasible_on_trust
 from ..validation import shown
 from .certification import recheck
+from .incumbents import share, slater_point
 from .mixture import Atom, Extreme, Maximise, MixedPoint, PricedBound, Rows, beyond, mixed
 from .options import Options
-from .rays import TUNING as RAYS
+from .rays import ROUNDED
 from .relaxation import Relaxation, Search, counted, objective
 from .rows import Known, cuts_at, first_cuts
 from .sampling import SampledRows
-from .slater_combination import share, slater_point
 from .state import End, Proposal, State
+from .tuning import DEFAULTS
 
 
 def least_gap(program: Program) -> float:
@@ -86,7 +87,7 @@ class DecomposedRelaxation(Relaxation):
 
     def __init__(self, program: Program, maximise: Maximise, start: Sequence[Extreme], options: Options) -> None:
         super().__init__(Scaling.none(program).apply(), options, atol=least_gap(program))
-        self.maximise, self.first_points, self.mixing = maximise, start, options.tuning.decomposition
+        self.maximise, self.first_points = maximise, start
         self.start = MixtureProposal(np.clip(np.zeros(program.n), program.lower, program.upper))
         self.strategies, self.sampling = (Inside(self),), self._sample
         self.outline = f"{counted(program.n, 'variable')}, points of X by linear maximisation", ""
@@ -94,13 +95,12 @@ class DecomposedRelaxation(Relaxation):
         self.data: list[Any] = []  # what came with each point
         self.radii = np.zeros((0, program.n))  # half-widths of each
         self.first = [_few(f.domain) for f in program.families]
-        self.sampled = [
-            SampledRows(f, y, self.tuning.sampling) for f, y in zip(program.families, self.first, strict=True)
-        ]
+        self.sampled = [SampledRows(f, y, self.tuning) for f, y in zip(program.families, self.first, strict=True)]
         self.seen: list[Separation] = []  # what sampled rows showed last, where it was not worth rows
         self.best, self.bound = np.zeros(0), -np.inf  # multipliers of the best lower bound, and that bound
+        self._last: tuple[Array, float, Feasible | None] = np.zeros(0), -np.inf, None  # prices, bound and best point
         self.margin = 0.0  # of the next relaxation
-        self.calls = 0
+        self.calls, self.still = 0, 0  # linear maximisations, and relaxations in a row that changed nothing
 
     # ---- the finite program ---------------------------------------------------------------------------------------
 
@@ -124,6 +124,8 @@ class DecomposedRelaxation(Relaxation):
                 return end
         self._price_smoothed(found)
         proposal = self._proposal(found)
+        if self._stands(found, state.incumbent):
+            return End(Status.STALLED)
         state.accept(proposal, self.held.terms(self.best, proposal.x))
         state.relaxed, state.proven = self.bound, self.lower_bound(state, proposal, state.x, 0.0)
         total = float(found.multipliers.sum())
@@ -149,7 +151,7 @@ class DecomposedRelaxation(Relaxation):
                 sampled.separate(self.program.violation(f, x), -state.margin, near)
                 for f, sampled in enumerate(self.sampled)
             ]
-            new = cuts_at(self.seen, -state.margin, self.mixing.new_rows)
+            new = cuts_at(self.seen, -state.margin, DEFAULTS.patience)
             little = 0.0 if near else self.tuning.share * max(value - self.bound, 0.0)
             if not new or max(s.worst for s in self.seen) * max(float(found.multipliers.sum()), 1.0) <= little:
                 return found
@@ -245,26 +247,39 @@ class DecomposedRelaxation(Relaxation):
         self.data += data
 
     def _price_smoothed(self, found: Mixture) -> None:
-        """A new point of X for the master, at multipliers between those of the master and the best so far."""
-        keep = self.mixing.smoothing if len(self.best) else 0.0
-        for _ in range(4):
-            smoothed = (1 - keep) * found.multipliers
-            shared = min(len(self.best), len(smoothed))
-            smoothed[:shared] += keep * self.best[:shared]
+        """A new point of X for the master, half-way between its multipliers and the best so far, or at its own."""
+        best, own = (
+            np.resize(np.append(self.best, np.zeros(len(found.multipliers))), len(found.multipliers)),
+            found.multipliers,
+        )
+        slope = self.program.c + own @ self.held.a[: len(own)]
+        for multipliers in (0.5 * (best + own), own) if len(self.best) else (own,):
             before = len(self.master.points)
-            self._price(smoothed, 1.0)
-            slope = self.program.c + found.multipliers @ self.held.a[: len(found.multipliers)]
+            self._price(multipliers, 1.0)
             gain = found.price - float((self.master.points[before:] @ slope).min())
-            if gain > 0.01 * (objective(self.program, self._mix(found.weights)) - self.bound) or keep == 0.0:
+            if gain > self.tuning.share**2 * (objective(self.program, self._mix(found.weights)) - self.bound):
                 return
-            keep = max(0.0, keep - 0.3)
+
+    def _stands(self, found: Mixture, best: Feasible | None) -> bool:
+        """Whether neither new points nor new rows change prices, the bound or the best point, time and again.
+
+        Columns come one by one, so that a mixture which stays says little. But with the same prices, the same point of
+        X is found again.
+        """
+        prices = np.append(found.price, found.multipliers[found.multipliers > 0])
+        before, bound, point = self._last
+        least = self.accuracy * (1 + np.abs(prices).max())
+        same = len(prices) == len(before) and np.abs(prices - before).max() <= least
+        same = same and self.bound <= bound + least and best is point
+        self.still, self._last = self.still + 1 if same else 0, (prices, self.bound, best)
+        return self.still > DEFAULTS.patience  # that of `options` is without end
 
     def _price(self, multipliers: Array, objective: float) -> float:
         """Ask for the point of X that these multipliers want, and take the bound that comes with it."""
         bound, extreme = self.held.relaxed(objective, multipliers, self.maximise)
         self.calls += 1
         self._keep(extreme)
-        shaved = bound - RAYS.rounding * (1 + abs(bound))
+        shaved = bound - ROUNDED * (1 + abs(bound))
         if objective and shaved > self.bound:
             self.bound, self.best = shaved, multipliers
         return bound

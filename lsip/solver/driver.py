@@ -6,7 +6,11 @@ from collections.abc import Generator
 from contextlib import ExitStack
 from typing import Protocol
 
+import numpy as np
+
 from ..deadline import watched
+from ..errors import OutOfTime
+from ..masters import MasterError
 from ..model.status import Status
 from ..progress import Table
 from ..rounding import check_rounding
@@ -47,6 +51,21 @@ def drive(run: Steps, verbose: bool) -> Solution:
         if table:
             table.finish(solution)
         return solution
+
+
+def guarded(run: Steps, steps: Generator[Iterate, None, End]) -> Generator[Iterate, None, Solution]:
+    """The iterations of a solve within its time; however it ends, with its solution."""
+    while True:
+        try:
+            with run.clock.running(), np.errstate(over="ignore", invalid="ignore"):  # nothing of it is believed
+                iterate = next(steps)
+        except StopIteration as end:
+            return run.stop(end.value)
+        except OutOfTime:
+            return run.stop(End(Status.TIME_LIMIT))
+        except MasterError as error:
+            return run.stop(End(Status.STALLED, f"{error} The bounds are valid."))
+        yield iterate
 
 
 def _driven(run: Steps, table: Table | None) -> Solution:

@@ -24,9 +24,8 @@ from ..solution.effort import Effort
 from ..solution.result import Iterate
 from ..solution.solution import Solution
 from .certification import ask_oracles, best_lower_bound, remember
-from .clock import spent_on
+from .incumbents import slater_combination
 from .relaxation import Search, objective, oracle_names, violation_bounds
-from .slater_combination import slater_combination
 from .state import End
 
 Answer = Callable[..., Solution]
@@ -97,11 +96,10 @@ def _stopped(search: Search, status: Status, evidence: str) -> End:
     hurried = status in (Status.TIME_LIMIT, Status.INTERRUPTED)
     if hurried:
         search.clock.allow_last_proofs(status is Status.INTERRUPTED)
-    with search.clock.running(), np.errstate(over="ignore", invalid="ignore"):
+    with search.clock.on("proof"), search.clock.running(), np.errstate(over="ignore", invalid="ignore"):
         return _last_proofs(search, status, evidence, hurried)
 
 
-@spent_on("proof")
 def _last_proofs(search: Search, status: Status, evidence: str, hurried: bool) -> End:
     state, program = search.state, search.program
     state.scaled_gap = state.closing = True

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..deadline import check, within
-from ..errors import OutOfTime, ProofError
+from ..errors import ProofError
 from ..expressions.interval import down
-from ..masters import MasterError, master_name
+from ..masters import master_name
 from ..model.peaks import largest
 from ..model.program import Compilable, Program
 from ..model.status import Status
@@ -43,7 +43,7 @@ from ..solution.result import Iterate
 from ..solution.solution import Solution
 from ..solution.verify import verify
 from .clock import Clock
-from .driver import drive
+from .driver import drive, guarded
 from .integer_counterpart import IntegerCounterpart
 from .integer_relaxation import IntegerRelaxation
 from .loop import CutLoop
@@ -90,9 +90,9 @@ class IntegerRun:
         problem: Program | Compilable | None = None,
         counterpart: bool = False,
     ) -> None:
-        self.clock = Clock(options.time_limit, options.tuning.clock)
+        self.clock = Clock(options.time_limit, options.tuning)
         self.given, self.options, self.problem, self.opened = given, options, problem, opened
-        self.tuning = options.tuning.integers
+        self.tuning = options.tuning
         self.relaxation, self.counterpart = IntegerRelaxation(given, options), counterpart
         self.relaxed: Solution | None = None  # without integrality
         self.best: Solution | None = None  # with integers fixed at the best values so far
@@ -106,7 +106,7 @@ class IntegerRun:
     @cached_property
     def first(self) -> CutLoop:
         """The problem without integrality."""
-        limit = None if self.options.time_limit is None else self.tuning.time_share * max(self.clock.left(), 0.0)
+        limit = None if self.options.time_limit is None else 0.5 * max(self.clock.left(), 0.0)
         return self.opened(
             replace(self.given, integer=np.zeros(0, dtype=bool)),
             replace(self.options, callback=None, time_limit=limit),
@@ -122,19 +122,7 @@ class IntegerRun:
 
     def iterates(self) -> Generator[Iterate, None, Solution]:
         """One `Iterate` at a time; the return value is the solution."""
-        steps = self._steps()
-        while True:
-            try:
-                with self.clock.running():
-                    iterate = next(steps)
-            except StopIteration as end:
-                return self.stop(end.value)
-            except OutOfTime:
-                return self.stop(End(Status.TIME_LIMIT))
-            except MasterError as error:
-                return self.stop(End(Status.STALLED, f"{error} The bounds are valid."))
-            self.history.append(iterate)
-            yield iterate
+        return guarded(self, self._steps())
 
     def _steps(self) -> Generator[Iterate, None, End]:
         if self.counterpart:
@@ -161,11 +149,11 @@ class IntegerRun:
             end = self._visit(values) or self._closed()
             if end is not None:
                 return end
-        finest = self.options.tuning.share * self.options.tol
-        gap = max(self.tuning.first_gap, finest)
+        finest = self.tuning.share * self.options.tol
+        gap = max(self.tuning.share, finest)
         while len(self.history) < self.options.max_iterations:
             check("exchange")
-            gap = max(min(gap, self.tuning.gap_share * self._gap()), finest)
+            gap = max(min(gap, self.tuning.share * self._gap()), finest)
             with self.clock.on("relaxation"):
                 found = self.relaxation.solve(gap, None if self.best is None else self.best.x)
             if found.status != "infeasible" or self.best is not None:
@@ -189,7 +177,7 @@ class IntegerRun:
                 if not self.relaxation.exclude(values):
                     return End(Status.STALLED, self.undecided)
                 self.excluded = min(self.excluded, self.visited[values.tobytes()])
-            gap = max(self.tuning.gap_share * gap, finest)
+            gap = max(self.tuning.share * gap, finest)
         return End(Status.ITERATION_LIMIT)
 
     def _at_once(self) -> Generator[Iterate, None, End | None]:
@@ -198,9 +186,9 @@ class IntegerRun:
         A small tree says that, or what it has found by then. Where the best is worth the same without integrality, the
         proof is left to the problem without.
         """
-        last, gap = self.clock.left() * (1 - self.tuning.time_share), self.options.tuning.share * self.options.tol
+        last, gap = 0.5 * self.clock.left(), self.tuning.share * self.options.tol
         whole = IntegerCounterpart(self.given, self.options)
-        for nodes in (self.tuning.first_nodes, None):
+        for nodes in (int(self.given.integer.sum()), None):
             with self.clock.on("relaxation"), within(self.clock.left() - last if last < np.inf else np.inf):
                 found = whole.solve(gap, nodes)
             if found.status in ("infeasible", "unbounded"):
@@ -227,8 +215,8 @@ class IntegerRun:
         new = self.relaxation.cuts[held:]
         rows, rhs = cut_rows(self.given, new)
         room = {(s.family, s.component): float(by) for s, by in zip(new, rows @ x - rhs, strict=True)}
-        for _ in range(self.options.tuning.tries):
-            found = self.relaxation.apart(self.tuning.gap_share, room=room)
+        for _ in range(self.tuning.tries):
+            found = self.relaxation.apart(self.tuning.share, room=room)
             if found.x is None:
                 break
             values = self._whole(found.x)
@@ -267,7 +255,7 @@ class IntegerRun:
         """How problems with fixed integers are solved, in the time that is left."""
         return replace(
             self.options,
-            tol=self.options.tuning.margin_share * self.options.tol,
+            tol=self.tuning.margin_share * self.options.tol,
             time_limit=None if self.options.time_limit is None else max(self.clock.left(), 0.0),
             warm_start=None,
             start=None,
@@ -286,7 +274,7 @@ class IntegerRun:
         """
         fixed = self._fixed(self._whole(x))
         value = float(self.given.c @ x) + self.given.constant
-        allowed = self.options.tuning.margin_share * max(self.options.tol * abs(value), self.least)
+        allowed = self.tuning.margin_share * max(self.options.tol * abs(value), self.least)
         for zero in (_vanishing(fixed, self._tiny(fixed, x)), np.zeros(fixed.n, dtype=bool)):
             proof = whole.attained(_at_zero(fixed, zero), value, allowed)
             if proof is not None:
@@ -380,7 +368,7 @@ class IntegerRun:
         given, new = self.given, self.relaxation.cuts[held:]
         sign = -1.0 if given.maximise else 1.0
         bounds = sorted((sign * self.lower, sign * (np.inf if self.best is None else self.best.certificate.upper)))
-        return Iterate(
+        iterate = Iterate(
             len(self.history) + 1,
             sign * (float(given.c @ x) + given.constant),
             bounds[0],
@@ -393,10 +381,14 @@ class IntegerRun:
             x,
             tuple(np.array([s.point for s in new if s.family == f]) for f in range(len(given.families))),
         )
+        self.history.append(iterate)
+        return iterate
 
     def _open_above(self, iterate: Iterate) -> Iterate:
         """An iteration without integrality: what it attains is no bound."""
-        return replace(iterate, lower=-np.inf) if self.given.maximise else replace(iterate, upper=np.inf)
+        unknown = {"lower": -np.inf} if self.given.maximise else {"upper": np.inf}
+        self.history.append(replace(iterate, **unknown))
+        return self.history[-1]
 
     # ---- bounds and ends ------------------------------------------------------------------------------------------
 
@@ -464,7 +456,7 @@ class IntegerRun:
 
     def _unbounded(self) -> End:
         """A proof, where the other variables alone make the objective unbounded for some whole values."""
-        found = self.relaxation.apart(self.tuning.first_gap, objective=False)
+        found = self.relaxation.apart(self.tuning.share, objective=False)
         end = self._ended(found.status)
         if end is None and found.x is not None:
             end = self._visit(self._whole(found.x))

@@ -23,13 +23,12 @@ from ..proof.ray import Ray
 from ..reductions.chain import reduce
 from ..solution.messages import PROBABLY_INFEASIBLE
 from .clock import Clock
-from .face_centre import OptimalFaceCentre
 from .linear_master import ACCURACY, LinearMaster
 from .options import Options
 from .rays import find_ray
 from .relaxation import Relaxation, counted, objective, replace_proposal, rounding_error
 from .state import End, Proposal, State
-from .strategies import strategies
+from .strategies import OptimalFaceCentre, strategies
 from .warm_start import Kept
 
 BITS = np.finfo(np.float64).nmant  # of a double: halving it as often leaves nothing
@@ -167,7 +166,7 @@ class LinearRelaxation(Relaxation):
 
     def _stretch(self, z: Array) -> bool:
         """Look further out along the coordinates that lean on the box, all of them if none does."""
-        if self.tuning.reach * self.tuning.stretch**self.stretches > 1 / EPS:
+        if self.tuning.reach / self.tuning.share**self.stretches > 1 / EPS:
             return False
         self.stretches += 1
         leaning = self._leaning(z)

@@ -19,7 +19,7 @@ from ..domains.lifted import lifted
 from ..errors import ModelError
 from ..expressions.interval import EPS
 from ..masters import MasterResult, open_master
-from ..masters.base import Capabilities, Master, Matrix, is_sparse
+from ..masters.base import Capabilities, Master, Matrix
 from ..masters.refined import Refined, products
 from ..model.peaks import peaks
 from ..model.program import STORAGE, Program
@@ -51,24 +51,29 @@ class LinearMaster:
         first = self._given_points() or [
             np.concatenate([self._first_points(f), peaks(family)]) for f, family in enumerate(program.families)
         ]
-        sampling = method.tuning.sampling
         self.sampled = [
-            SampledRows(family, points, sampling) if is_costly(oracle) and SampledRows.suits(family, sampling) else None
+            SampledRows(family, points, self.tuning)
+            if is_costly(oracle) and SampledRows.suits(family, self.tuning)
+            else None
             for family, oracle, points in zip(program.families, oracles, first, strict=True)
         ]
         self.cuts = first_cuts(program, first)
         known = {f: sampled.first for f, sampled in enumerate(self.sampled) if sampled is not None}
         rows, rhs = self.matrix(self.cuts, known)
-        begun = {s.place for s in self.cuts}
-        more = [s.weighing(0.0) for s in earlier if s.place not in begun]
-        if more:
+        if earlier:
+            begun = {s.place for s in self.cuts}
+            more = [s.weighing(0.0) for s in earlier if s.place not in begun]
             others, sides = self.matrix(more)
-            rows = sparse.vstack([rows, others], format="csr") if is_sparse(rows) else np.concatenate([rows, others])
+            rows = (
+                sparse.vstack([rows, others], format="csr")
+                if not isinstance(rows, np.ndarray)
+                else np.concatenate([rows, others])
+            )
             rhs, self.cuts = np.concatenate([rhs, sides]), self.cuts + more
         kept = self._movable(rows, rhs)
         rows, rhs, self.cuts = rows[kept], rhs[kept], [c for c, k in zip(self.cuts, kept, strict=True) if k]
         self.sample = self._sample_rows(rows)
-        self.conditioning = Conditioning.fit(program, self.sample, method.tuning.conditioning)
+        self.conditioning = Conditioning.fit(program, self.sample, method.tuning)
         self.grown, self.ill_scaled, self.inset = np.ones(program.n), False, self.tuning.visible * ACCURACY
         largest = float(np.abs(rhs).max(initial=0.0))
         if largest > 1 / EPS:
@@ -230,7 +235,7 @@ class LinearMaster:
         self._whole = True
         if self.conditioning.factor is not None:
             self.ill_scaled = self.ill_scaled or bool(
-                (np.abs(conditioned) > self.tuning.conditioning.farthest * self.grown).any()
+                (np.abs(conditioned) > self.conditioning.farthest * self.grown).any()
             )
         return len(new)
 
@@ -246,7 +251,7 @@ class LinearMaster:
 
     def stretch(self, leaning: NDArray[np.bool_]) -> None:
         """Begin anew in coordinates that reach farther out along those that lean on the box."""
-        grow = np.where(leaning, self.tuning.stretch, 1.0)
+        grow = np.where(leaning, 1.0 / self.tuning.share, 1.0)
         self._whole = False
         self.grown = self.grown * grow
         self.conditioning = self.conditioning.stretched(grow)
@@ -263,7 +268,7 @@ class LinearMaster:
         rows, rhs = self.matrix(self.cuts)
         self._whole = False
         self.sample, self.ill_scaled = np.concatenate([self.sample, rows]), False
-        fitted = Conditioning.fit(self.program, self.sample, self.method.tuning.conditioning)
+        fitted = Conditioning.fit(self.program, self.sample, self.method.tuning)
         self.conditioning = fitted.stretched(self.grown)
         self._build(rows, rhs)
 
@@ -277,7 +282,7 @@ class LinearMaster:
         held = len(multipliers)  # cuts added since then are new, not idle
         self.idle[:held] = np.where(multipliers > 0, 0, self.idle[:held] + 1)
         # On a flat optimal face no multiplier tells which cuts hold the master in place.
-        if flat or len(self.cuts) <= tuning.many * self.program.n + STORAGE.most_dense:
+        if flat or len(self.cuts) <= tuning.tries * self.program.n + STORAGE.most_dense:
             return
         keep = self.idle < tuning.tries
         if (~keep).sum() < tuning.share * len(keep):  # a smaller master costs a factorisation

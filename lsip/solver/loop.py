@@ -15,7 +15,6 @@ import numpy as np
 
 from ..deadline import check
 from ..errors import OutOfTime
-from ..masters import MasterError
 from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..oracles import Separation
@@ -26,6 +25,7 @@ from . import ending
 from .anytime_bounds import BoundsByIteration, BoundsByTime
 from .certification import add_cuts, finish, sample, separated, worst_violation
 from .clock import Clock
+from .driver import guarded
 from .options import Options
 from .relaxation import Relaxation, Search, begin, describe, violation_bounds
 from .state import End
@@ -59,7 +59,7 @@ class CutLoop(Search):
         answer: type[Solution] = Solution,
         compiling: float = 0.0,
     ) -> None:
-        self.clock = Clock(options.time_limit, options.tuning.clock, compiling)
+        self.clock = Clock(options.time_limit, options.tuning, compiling)
         self.given, self.options, self.problem, self.answer = given, options, problem, answer
         self.ready = False  # whether there was time enough to begin
         with suppress(OutOfTime), self.clock.running(), np.errstate(over="ignore", invalid="ignore"):
@@ -82,18 +82,7 @@ class CutLoop(Search):
 
     def iterates(self) -> Generator[Iterate, None, Solution]:
         """One `Iterate` at a time; the return value is the solution."""
-        steps = self._steps()
-        while True:
-            try:
-                with self.clock.running(), np.errstate(over="ignore", invalid="ignore"):  # nothing of it is believed
-                    iterate = next(steps)
-            except StopIteration as end:
-                return self.stop(end.value)
-            except OutOfTime:
-                return self.stop(End(Status.TIME_LIMIT))
-            except MasterError as error:  # the bounds found so far are valid
-                return self.stop(End(Status.STALLED, f"{error} The bounds are valid."))
-            yield iterate
+        return guarded(self, self._steps())
 
     def stop(self, end: End) -> Solution:
         """The solution, if this is the end."""
@@ -115,7 +104,8 @@ class CutLoop(Search):
             sampled = sample(self, proposal)
             separations = separated(self, proposal) if sampled is None else sampled
             self.state.violation = violation_bounds(self.relaxation, separations)
-            end = None if sampled is not None else finish(self, separations)
+            with self.clock.on("proof"):
+                end = None if sampled is not None else finish(self, separations)
             added = 0 if end else add_cuts(self, separations)
             if end is None and added == 0 and sampled is None and self.state.incumbent is None:
                 end = End(Status.STALLED) if worst_violation(separations) > 0 else None

@@ -48,13 +48,13 @@ class Newton:
 
     def __init__(self, held: LinearMaster, tuning: Tuning) -> None:
         self.program, self.held, self.tuning = held.program, held, tuning
-        self.wanted, self.due, self.tried = worth_polishing(held.program, tuning.sampling.most_rows), 2, 0
+        self.wanted, self.due, self.tried = worth_polishing(held.program, tuning.least_points), 2, 0
 
     def __call__(self, search: Search, separations: list[Separation]) -> End | None:
         """The end, if the point that Newton finds is one."""
         state, tuning = search.state, self.tuning
         worst = max((s.worst for s in separations), default=-np.inf)
-        if not self.wanted or not state.slater or not state.proposal.bounded or worst <= tuning.nearly * state.margin:
+        if not self.wanted or not state.slater or not state.proposal.bounded or worst <= state.margin / tuning.share:
             return None
         if len(state.history) < self.due or worst >= tuning.share * (self.held.scale + abs(state.proposal.value)):
             return None

@@ -16,7 +16,7 @@ from ..proof.certificate import Array
 from ..solution.result import Iterate
 from ..solution.solution import Solution
 from ..validation import flag, real, shown, whole
-from .tuning import Tuning
+from .tuning import DEFAULTS, Tuning
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Options:
     callback: Callable[[Iterate], Any] | None = None
     warm_start: Solution | None = None
     start: Sequence[Array] | None = None
-    tuning: Tuning = field(default=Tuning(), repr=False)
+    tuning: Tuning = field(default=DEFAULTS, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse what cannot mean anything, before any work."""

@@ -7,7 +7,6 @@ the problem.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
@@ -23,60 +22,46 @@ from ..oracles import Oracle, ask, tuned
 from ..proof.certificate import Array
 from ..proof.linear_program import linear_program
 from ..proof.ray import Ray, prove_ray, recession
-from ..validation import Configuration, Count, Distance, Share
 from .clock import Clock
 from .linear_master import LinearMaster
 from .rows import cuts_at
+from .tuning import Tuning
 
-
-@dataclass(frozen=True)
-class RaysTuning(Configuration):
-    """How directions of unboundedness are looked for, and cleaned of rounding before a proof.
-
-    Parameters
-    ----------
-    steps
-        Finite programs that are solved for one.
-    margins
-        Margins by which it keeps away from the boundary of the cone, in this order: one that does is easier to prove.
-    rounding
-        Components below this, relative to the largest, only rounding put there; and those that are as near to simple
-        fractions are taken for what was meant. A direction such as (1, 1) may be one where its neighbours are none.
-    """
-
-    steps: Count = 60
-    margins: tuple[Distance, ...] = (1e-3, 1e-6, 0.0)
-    rounding: Share = 1e-12
-
-
-TUNING = RaysTuning()
 TOUCHED = np.sqrt(EPS)  # rows that are larger along a direction, relative to their terms, are broken or have room
+
+
+ROUNDED = EPS / np.sqrt(TOUCHED)  # components below this, relative to the largest, only rounding put there
+
+
+def margins(tuning: Tuning) -> tuple[float, float, float]:
+    """By which directions keep away from the boundary of the cone, one after the other: those are easier to prove."""
+    return tuning.largest_margin, tuning.largest_margin**2, 0.0
 
 
 def find_ray(held: LinearMaster, oracles: list[Oracle], clock: Clock) -> Ray | Array | None:
     """A proven direction; one that seems to be one, where the proof fails; None when none was found."""
     program, conditioning, method = held.program, held.conditioning, held.method
-    tuning, cone = TUNING, recession(program)
+    cone, stages = recession(program), margins(method.tuning)
     box = np.maximum(cone.lower, -1.0), np.minimum(cone.upper, 1.0)
     master = open_master(method.master)(held.c, *box, held.finite, cone.row_lower, cone.row_upper, method.tol)
     a, _ = held.matrix(held.cuts)
     master.add(conditioning.rows(a), np.zeros(len(held.cuts)))
     steepest = float(np.abs(held.c).max(initial=0.0))
     stage = 0
-    for _ in range(tuning.steps):
-        result = master.solve(tuning.margins[stage])
+    for _ in range(2 * method.tuning.patience * len(stages)):
+        result = master.solve(stages[stage])
         if result.status != "optimal" or result.objective > -1e-7 * steepest:
             stage += 1
-            if stage == len(tuning.margins):
+            if stage == len(stages):
                 return None
             continue
         d = _cleaned(cone, conditioning.x(result.z), a)
-        seconds = min(clock.left(), method.tuning.clock.grace)
+        seconds = min(clock.left(), method.tuning.grace)
         asked = [tuned(oracle, seconds=seconds) for oracle in oracles]
         found = [ask(oracle, program.violation(f, d, scale=0.0)) for f, oracle in enumerate(asked)]
-        size = max((_size(family, d, method.tuning.sampling.least_points) for family in program.families), default=0.0)
+        size = max((_size(family, d, method.tuning.least_points) for family in program.families), default=0.0)
         if max((s.worst for s in found), default=0.0) <= TOUCHED * size:
-            most = method.tuning.conditioning.farthest
+            most = conditioning.farthest
             return prove_ray(program, d, seconds) or prove_ray(program, _refined(program, d, a, most), seconds) or d
         new = cuts_at(found, above=0.0)
         if not new or clock.left() < 0:
@@ -129,7 +114,7 @@ def _cleaned(cone: Program, d: Array, cuts: Matrix) -> Array:
     d = _without_idle_moves(cone, d, cuts)
     d = d / np.abs(d).max()
     # Components that only rounding put there would leave the cone; the proof is about what is left.
-    d = np.clip(np.where(np.abs(d) < TUNING.rounding, 0.0, d), cone.lower, cone.upper)
+    d = np.clip(np.where(np.abs(d) < ROUNDED, 0.0, d), cone.lower, cone.upper)
     moving = d != 0
     if cone.n > STORAGE.most_dense or not moving.any():
         return d
@@ -161,8 +146,8 @@ def _simple(d: Array) -> Array:
     What was meant may be a direction, such as (15, -8, 6), where no neighbour of it is one, such as (1, -8/15, 2/5).
     """
     given = d.tolist()
-    simplest = round(TUNING.rounding ** (-1 / 3))  # so few fractions that hardly any number is next to one by chance
+    simplest = round(ROUNDED ** (-1 / 3))  # so few fractions that hardly any number is next to one by chance
     near = [Fraction(v).limit_denominator(simplest) for v in given]
     common = lcm(*(v.denominator for v in near))
-    meant = all(abs(v - w) <= TUNING.rounding for v, w in zip(given, map(float, near), strict=True))
+    meant = all(abs(v - w) <= ROUNDED for v, w in zip(given, map(float, near), strict=True))
     return np.array([float(v * common) for v in near]) if meant and common < 1 / EPS else d

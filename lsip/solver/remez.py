@@ -24,7 +24,7 @@ from ..model.program import STORAGE, Program
 from ..oracles.base import Ints
 from ..proof.certificate import Array, Support
 from .options import Options
-from .sampling import SamplingTuning
+from .tuning import Tuning
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,11 +166,11 @@ def levelled(program: Program, level: int, allowed: Callable[[Array], float], op
     The gap that is `allowed` depends on the point.
     """
     tuning = options.tuning
-    bands = _bands(program, level, tuning.sampling)
+    bands = _bands(program, level, tuning)
     if not bands:
         return None
     best: Levelled | None = None
-    reference, highest, patience = _first(bands, program.n, tuning.sampling), 0.0, 0
+    reference, highest, patience = _first(bands, program.n, tuning), 0.0, 0
     least = min(float(band.paid.min()) for band in bands)
     for _ in range(options.max_iterations):
         check("exchange of references")
@@ -180,7 +180,7 @@ def levelled(program: Program, level: int, allowed: Callable[[Array], float], op
         if found is None or not found.x[level] > 0:
             return best
         height = float(found.x[level])
-        peaks = _peaks(program, bands, found.x, height, tuning.sampling)
+        peaks = _peaks(program, bands, found.x, height, tuning)
         excess = float(peaks.excess.max(initial=0.0))
         patience = 0 if height > highest else patience + 1
         highest = max(highest, height)
@@ -197,10 +197,10 @@ def levelled(program: Program, level: int, allowed: Callable[[Array], float], op
     return best
 
 
-def _bands(program: Program, level: int, tuning: SamplingTuning) -> list[Band]:
+def _bands(program: Program, level: int, tuning: Tuning) -> list[Band]:
     """The families, and tables of their rows; none where these are no pairs."""
     widths = np.array([f.domain.upper[0] - f.domain.lower[0] for f in program.families])
-    shares = np.ceil(tuning.extrema * program.n * widths / widths.sum()).astype(int)
+    shares = np.ceil(tuning.points[0] * program.n * widths / widths.sum()).astype(int)
     bands = []
     for number, (family, share) in enumerate(zip(program.families, shares.tolist(), strict=True)):
         band = Band(family, number, level, max(share, tuning.least_points))
@@ -210,9 +210,9 @@ def _bands(program: Program, level: int, tuning: SamplingTuning) -> list[Band]:
     return sorted(bands, key=lambda band: band.lower)
 
 
-def _first(bands: list[Band], n: int, tuning: SamplingTuning) -> Peaks:
+def _first(bands: list[Band], n: int, tuning: Tuning) -> Peaks:
     """Index points at the quantiles of the Christoffel function, with alternating signs."""
-    thin = max(sum(band.count for band in bands) // (tuning.extrema // 2 * n), 1)
+    thin = max(sum(band.count for band in bands) // (tuning.points[0] // 2 * n), 1)
     places = [np.unique(np.append(np.arange(0, band.count, thin), band.count - 1)) for band in bands]
     tables = [band.table[some] for band, some in zip(bands, places, strict=True)]
     for table in tables:
@@ -252,10 +252,10 @@ def _solved(program: Program, reference: Peaks) -> Levelled | None:
     component = reference.component
     for _ in range(2):
         matrix, rhs = _rows(program, reference, component)
-        try:
-            factors = linalg.lu_factor(matrix, check_finite=False)
-        except (linalg.LinAlgError, ValueError):
+        triangles, pivots, singular = linalg.lapack.dgetrf(matrix)
+        if singular:
             return None
+        factors = triangles, pivots
         weights = linalg.lu_solve(factors, -program.c, trans=1, check_finite=False)
         if not np.isfinite(weights).all():
             return None
@@ -278,9 +278,9 @@ def _rows(program: Program, reference: Peaks, component: Ints) -> tuple[Array, A
     return matrix, rhs
 
 
-def _peaks(program: Program, bands: list[Band], x: Array, level: float, tuning: SamplingTuning) -> Peaks:
+def _peaks(program: Program, bands: list[Band], x: Array, level: float, tuning: Tuning) -> Peaks:
     """All extrema that matter, from left to right."""
-    parts = [band.peaks(program.violation(band.number, x), level, tuning.below) for band in bands]
+    parts = [band.peaks(program.violation(band.number, x), level, tuning.share) for band in bands]
     every = np.concatenate(parts, axis=1)
     every = every[:, every[2].argsort(kind="stable")]
     return Peaks(every[0].astype(np.intp), every[1].astype(np.intp), *every[2:])

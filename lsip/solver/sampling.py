@@ -8,8 +8,6 @@ find means nothing, and a branch-and-bound has the last word.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,51 +18,20 @@ from ..oracles import Separation
 from ..oracles.distinct import distinct
 from ..oracles.trust_region import newton_step
 from ..proof.certificate import Array
-from ..validation import Configuration, Count, Natural, Share
+from .tuning import DEFAULTS, Tuning
 
 Peaks = tuple[Array, NDArray[np.intp], Array]  # points (k, m), components (k,), rows with the rhs last (k, K + 1)
-
-
-@dataclass(frozen=True)
-class SamplingTuning(Configuration):
-    """How many rows are sampled, and which of their peaks are followed.
-
-    Parameters
-    ----------
-    most_rows
-        With more rows an index, proofs are asked at once; and entries of a row that do not fill the reduced system of
-        Newton's method in large models.
-    points, least_points, most_points
-        Points for every coefficient of a row, and the fewest and the most in all; `points` and `most_points` in one,
-        two, three and more dimensions. The fewest are also what is looked at in other places, and as many peaks are
-        followed at most; there are three for every coefficient of a row otherwise.
-    below
-        How far below the threshold a sampled peak is still followed, relative to the range of the violation, or to the
-        level of a best approximation.
-    extrema
-        Points for every variable of the table in which extrema of a best approximation are looked for, denser at both
-        ends of its index set, as extrema are; the first reference is spread from half as many.
-    """
-
-    most_rows: Count = 50
-    points: tuple[Natural, ...] = (8, 40, 80, 100)
-    least_points: Count = 64
-    most_points: tuple[Natural, ...] = (400, 1000, 1500, 2000)
-    below: Share = 0.1
-    extrema: Count = 7
-
-
-TUNING = SamplingTuning()
 
 
 class SampledRows:
     """Rows of a family at points that cover its domain; every separation adds those to which Newton steps led."""
 
-    def __init__(self, family: RowFamily, first: Array, tuning: SamplingTuning = TUNING) -> None:
+    def __init__(self, family: RowFamily, first: Array, tuning: Tuning = DEFAULTS) -> None:
         self.family, self.domain, self.tuning = family, family.domain, tuning
         (p, k), m = family.columns.shape, self.domain.dim
-        most = min(_in(m, tuning.most_points), EFFORT.batch // (p * (k + 1)))
-        count = int(np.clip(_in(m, tuning.points) * (k + 1), tuning.least_points, most))
+        wanted = tuning.points[min(m, len(tuning.points)) - 1] * (k + 1)
+        most = min(m * tuning.points[0] * tuning.least_points, EFFORT.batch // (p * (k + 1)))
+        count = int(np.clip(wanted, tuning.least_points, most))
         spread = self.domain.spread(count)
         if m > 1:  # the outermost points move onto the boundary, where many maxima are
             middle = 0.5 * (self.domain.lower + self.domain.upper)
@@ -80,18 +47,18 @@ class SampledRows:
         self.refined: Peaks = (np.zeros((0, m)), np.zeros(0, dtype=np.intp), np.zeros((0, k + 1)))
 
     @staticmethod
-    def suits(family: RowFamily, tuning: SamplingTuning = TUNING) -> bool:
+    def suits(family: RowFamily, tuning: Tuning) -> bool:
         """Whether a table of the family's rows is small."""
         p, k = family.columns.shape
         small = tuning.least_points * p * (k + 1) <= EFFORT.batch
-        return small and p <= tuning.most_rows and k <= STORAGE.most_dense
+        return small and p <= tuning.least_points and k <= STORAGE.most_dense
 
     def separate(self, violation: FamilyViolation, threshold: float, refine: bool = True) -> Separation:
         """Distinct points at which the violation exceeds `threshold`, worst first, with their rows.
 
         Without refinement by Newton steps, only the points of the table are looked at.
         """
-        found = self._peaks(violation, threshold, self.tuning.below if refine else 0.0)
+        found = self._peaks(violation, threshold, self.tuning.share if refine else 0.0)
         y, component, rows = self._refine(violation, *found) if refine else found
         value = (rows * violation.weights[component]).sum(axis=1)
         kept = np.flatnonzero(value > threshold)
@@ -134,8 +101,3 @@ class SampledRows:
         refined = np.column_stack(self.family.chosen(better, component))
         up = ((refined - rows) * w).sum(axis=1, keepdims=True) > 0
         return np.where(up, better, y), component, np.where(up, refined, rows)
-
-
-def _in(dimension: int, counts: tuple[int, ...]) -> int:
-    """The count for a dimension; the last one stands for all that follow."""
-    return counts[min(dimension, len(counts)) - 1]

@@ -2,102 +2,58 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from ..validation import Configuration, Count, Factor, Natural, Positive, Share
-from .clock import ClockTuning
-from .conditioning import ConditioningTuning
-from .sampling import SamplingTuning
-
-
-@dataclass(frozen=True)
-class IntegerTuning(Configuration):
-    """How problems with integer variables are solved.
-
-    Parameters
-    ----------
-    time_share
-        The share of a time limit that the problem without integrality, or the branch and bound of a robust counterpart,
-        may take.
-    first_nodes
-        Nodes of its first tree: where that is not enough, what it has found is proven before the next one begins.
-    first_gap, gap_share
-        The relative gap of the first branch and bound, and the share of the known gap that a later one is solved to, of
-        the last where that brought no cuts, and of the value where only a point with room is asked for: before the cuts
-        that matter are known, an exact tree is wasted.
-    """
-
-    time_share: Share = 0.5
-    first_nodes: Count = 100
-    first_gap: Share = 0.01
-    gap_share: Share = 0.2
-
-
-@dataclass(frozen=True)
-class DecompositionTuning(Configuration):
-    """How points of X and index points come together in `decompose`.
-
-    Parameters
-    ----------
-    new_rows
-        Rows that are taken from one sample, or one proof.
-    smoothing
-        How much of the best multipliers so far is mixed into those of the master, which keeps them from swinging.
-    """
-
-    new_rows: Count = 8
-    smoothing: Share = 0.5
+from ..validation import Configuration, Count, Factor, Natural, Positive, Seconds, Share
 
 
 @dataclass(frozen=True)
 class Tuning(Configuration):
     """How the exchange decides; the defaults serve the whole catalogue, and few models gain from others.
 
-    What belongs to one part of it is a group of its own: ``Tuning(clock=ClockTuning(grace=1))``. The groups are in
-    `lsip.solver`.
-
     Parameters
     ----------
     margin_share
-        The share of the gap that margins of cuts may cost. Cuts are kept a little inside, so that the last point is
+        The share of the gap that margins of cuts may cost, of what margins leave that insets of cones may, and of the
+        time kept for the last proofs that is kept in any case. Cuts are kept a little inside, so that the last point is
         exactly feasible; a larger share ends sooner and leaves less of the gap to the lower bound.
     share
         The share of the gap that anything else may cost, and from which on something is worth doing: room of finite
-        rows, balancing multipliers, a smaller point, the edge of the box, fewer cuts; the share of `tol` that margins
-        are at first.
+        rows, balancing multipliers, a smaller point, the edge of the box, fewer cuts, peaks below the threshold; the
+        share of `tol` that margins are at first; the share of a time limit that is kept for the last proofs at most.
+        Its inverse is by how much more things grow that proved to be too small: the box that stands in for infinite
+        bounds, units of cone programs, violations that are left to the next relaxation.
     tries
         How often something is tried that may fail: bounds that leave the gap open, or hold in a region only, directions
-        of unboundedness, margins, references; and the iterations without a multiplier after which a cut is idle.
+        of unboundedness, margins, references, units; the iterations without a multiplier after which a cut is idle, and
+        the cuts a variable beyond which idle ones are forgotten.
     patience
         Feasible points whose gap does not close, iterations without any change of x, smaller points that break
-        constraints and magnifications, before rounding is to blame; and Newton steps from one point.
+        constraints and magnifications, before rounding is to blame; Newton steps from one point; rows that are taken
+        from one sample in `decompose`; the steps of a stage in the search for a direction of unboundedness.
     first_bounds
         Without a time limit: iterations after which a lower bound is first proven, to be shown and for the case of an
         interrupt; again after twice as many, and so on. Upper bounds begin after `tries` times as many.
-    touching
-        The share of the margin: index points at which less of it is left are cut off, too.
-    calm
-        A margin between these multiples of the one wanted is left alone.
     largest_margin
-        The largest margin, relative to the size of right-hand sides; less of a margin than this share is no room.
+        The largest margin, relative to the size of right-hand sides; less of a margin than this share is no room. Its
+        inverse is how large x may become along a direction that no row sees.
     visible
         How many times the accuracy of LP solvers the room of finite rows is. Margins that are less than its square are
         magnified to its third power; room that is so many times less than that accuracy is none.
-    reach, stretch
+    reach
         How far the box that stands in for infinite bounds reaches at first, times the largest right-hand side, or 1 if
-        that is more, in the coordinates of the master; and how much farther each time that this proves too little.
-    many
-        Cuts a variable beyond which idle ones are forgotten.
-    nearly
-        Violations of so many margins, or fewer, are left to the next relaxation and not to Newton steps.
-    conditioning, sampling
-        Coordinates of the finite program, and sampled rows that look for violations before proofs do.
-    decomposition
-        Points of X, and their mixtures.
-    integers
-        Branch and bound over integer variables, and the problems in which they are fixed.
-    clock
-        The time for the last proofs.
+        that is more, in the coordinates of the master.
+    points
+        Sampled rows for every coefficient, in one, two, three and more dimensions; those of one dimension also for
+        every variable of the table in which extrema of a best approximation are looked for. No more are sampled in all
+        than `least_points` coefficients would have in one dimension, for each dimension.
+    least_points
+        The fewest sampled rows, and how many are looked at in other places; the most peaks of a sample, and the most
+        rows an index and entries a row with which sampling and Newton's method are worth their price.
+    grace
+        After an interrupt: the seconds of the last proofs, or `share` of those used if that is more. Whoever interrupts
+        does not want to wait. One look for a violation along a direction of unboundedness takes no longer either, and
+        no more than `tries` times as many are kept of a time limit.
     """
 
     margin_share: Share = 0.4
@@ -105,16 +61,22 @@ class Tuning(Configuration):
     tries: Count = 4
     patience: Count = 8
     first_bounds: Natural = 8
-    touching: Share = 0.5
-    calm: tuple[Positive, Positive] = (0.3, 1.2)
     largest_margin: Positive = 1e-3
     visible: Factor = 5.0
     reach: Positive = 1e4
-    stretch: Factor = 10.0
-    many: Count = 3
-    nearly: Positive = 20.0
-    conditioning: ConditioningTuning = field(default=ConditioningTuning())
-    sampling: SamplingTuning = field(default=SamplingTuning())
-    decomposition: DecompositionTuning = field(default=DecompositionTuning())
-    integers: IntegerTuning = field(default=IntegerTuning())
-    clock: ClockTuning = field(default=ClockTuning())
+    points: tuple[Natural, ...] = (8, 40, 80, 100)
+    least_points: Count = 64
+    grace: Seconds = 0.5
+
+    @property
+    def inset_share(self) -> float:
+        """The share of the gap that insets may cost, and outsets: half of what margins leave, together."""
+        return 0.25 * (1.0 - self.margin_share)
+
+    @property
+    def calm(self) -> tuple[float, float]:
+        """A margin between these multiples of the one wanted is left alone: it costs at most half of the gap."""
+        return self.margin_share, 0.5 / self.margin_share
+
+
+DEFAULTS = Tuning()

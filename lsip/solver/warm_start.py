@@ -19,7 +19,6 @@ from scipy import sparse
 from ..domains import Domain
 from ..errors import OutOfTime
 from ..expressions.interval import EPS, TINY
-from ..masters.base import is_sparse
 from ..model.program import STORAGE, Layout, Program
 from ..oracles import Separation
 from ..oracles.base import Ints
@@ -45,21 +44,6 @@ Mask = NDArray[np.bool_]
 Exchange = Callable[[Sequence[Support], tuple[Support, ...]], Relaxation]
 
 
-@dataclass(frozen=True)
-class WarmStartTuning:
-    """What is used of an earlier answer, and how far Newton's method may lead from it.
-
-    Parameters
-    ----------
-    apart
-        How far cuts of an earlier solve have to be from others, relative to the index set, to be used again in small
-        models.
-    """
-
-    apart: float = 1e-3
-
-
-TUNING = WarmStartTuning()
 # The share of all multipliers below which an atom of an earlier proof only makes up for rounding, and residuals that
 # the next step squares to nothing.
 LIGHT = np.sqrt(EPS)
@@ -93,7 +77,7 @@ class Earlier:
         up otherwise.
         """
         every, kept = (*self.support, *self.cuts), list[int]()
-        apart = TUNING.apart if program.n <= STORAGE.most_dense else 0.0
+        apart = tuning.largest_margin if program.n <= STORAGE.most_dense else 0.0
         for f, family in enumerate(program.families):
             mine = np.array([i for i, s in enumerate(every) if s.family == f], dtype=np.intp)
             if len(mine):
@@ -101,7 +85,7 @@ class Earlier:
                 radius = apart * (family.domain.upper - family.domain.lower)
                 kept += mine[distinct(y, -mine.astype(float), component, radius, len(mine))].tolist()
         chosen = [every[i] for i in sorted(kept)]
-        if self.x is None or len(chosen) <= (most := tuning.many * program.n + tuning.sampling.least_points):
+        if self.x is None or len(chosen) <= (most := tuning.tries * program.n + tuning.least_points):
             return tuple(chosen)
         rows, rhs = cut_rows(program, chosen)
         room = (rhs - rows @ self.x) / np.maximum(abs(rows) @ np.abs(self.x) + np.abs(rhs), TINY)
@@ -293,7 +277,7 @@ class WarmStart(Relaxation):
             atoms = point.support
             if len(atoms) >= self.program.n:
                 rows, _ = cut_rows(self.program, [*atoms, new])
-                rows = rows.toarray() if is_sparse(rows) else rows
+                rows = rows.toarray() if not isinstance(rows, np.ndarray) else rows
                 weights = np.array([s.multiplier for s in atoms])
                 share = np.linalg.lstsq(rows[:-1].T, rows[-1], rcond=None)[0]  # the new row, made of the others
                 step = np.where(share > 0, weights / np.where(share > 0, share, 1.0), np.inf)
@@ -351,7 +335,7 @@ class WarmStart(Relaxation):
         """The worst of a few points."""
         domain = self.program.families[f].domain
         if domain not in self._spread:  # families may share it
-            self._spread[domain] = domain.spread(self.tuning.sampling.least_points)
+            self._spread[domain] = domain.spread(self.tuning.least_points)
         points = self._spread[domain]
         values = self.program.violation(f, x).values(points)
         worst, component = values.argmax(axis=0), np.arange(values.shape[1])

@@ -9,7 +9,8 @@
 4. Write `witness` if models over the domain are to be certified: a box near each given point that is proven to hold a
    point of the domain. Move points a few ulps inwards, then prove that they are in, with outward rounding; nan where
    that fails. Without it, only points in boxes without inequalities are proven.
-5. Test it with `check_domain`, as below. A built-in domain lives in `lsip/domains/<name>.py` and is re-exported there.
+5. Declare `filed`, what `_arguments` are in a file, if models over the set are to be saved: see `Ball`.
+6. Test it with `check_domain`, as below. A built-in domain lives in `lsip/domains/<name>.py` and is re-exported there.
 """
 
 from __future__ import annotations

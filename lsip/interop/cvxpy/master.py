@@ -17,7 +17,7 @@ from ...errors import ModelError
 from ...masters.cvxpy import timed
 from ...model.program import Program
 from ...model.status import Status
-from ...solver.conic import TUNING, ConicRelaxation
+from ...solver.conic import ConicRelaxation
 from ...solver.conic_master import ConicAnswer, ConicCuts
 from ...solver.options import Options
 from ...solver.relaxation import replace_proposal, separate, violation_bounds
@@ -118,7 +118,7 @@ class NamedRelaxation(ConicRelaxation):
             if found.status != "optimal":
                 return False
             moved = self.master.rescale(found.z)
-            self.master.afford(found, TUNING.inset_share * state.allowed(found.value) * 0.5**state.patience)
+            self.master.afford(found, self.tuning.inset_share * state.allowed(found.value) * 0.5**state.patience)
             if not moved:
                 break
         return replace_proposal(self, state, self._proposal(found))
