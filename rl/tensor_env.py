@@ -87,6 +87,7 @@ class TensorDynamics(ABC):
         self._moved: Any = torch.compile(self._transition) if compile else self._transition
         self._generator: torch.Generator | None = None
         self.state: Tensor | None = None  # (n, s)
+        self._begun: tuple[Tensor, Tensor] | None = None  # first states and observations, where chance has no part
         self.steps = torch.zeros(self.num_envs, dtype=torch.int64, device=self.device)  # of the episode so far
 
     @abstractmethod
@@ -116,7 +117,9 @@ class TensorDynamics(ABC):
             self._generator.manual_seed(validation.seed(seed))
         self.state = self.first(self._uniform(self.chance[0]))
         self.steps = torch.zeros_like(self.steps)
-        return self.observe(self.state, self.steps), {}
+        seen = self.observe(self.state, self.steps)
+        self._begun = None if self.chance[0] else (self.state, seen)
+        return seen, {}
 
     def step(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Info]:
         """One step of every copy."""
@@ -135,8 +138,13 @@ class TensorDynamics(ABC):
         steps = steps + 1
         truncated = steps >= self.max_episode_steps
         ended, seen = terminated | truncated, self.observe(state, steps)
-        again, none = self.first(fresh), torch.zeros_like(steps)
-        begun = torch.where(_beside(ended, seen), self.observe(again, none), seen)
+        none = torch.zeros_like(steps)
+        if self._begun is None:
+            again = self.first(fresh)
+            first = self.observe(again, none)
+        else:
+            again, first = self._begun
+        begun = torch.where(_beside(ended, seen), first, seen)
         state = torch.where(_beside(ended, state), again, state)
         return state, torch.where(ended, none, steps), begun, rewards, terminated, truncated, seen
 
