@@ -17,7 +17,7 @@ from scipy import special
 import envs
 import lsip
 import rl
-from rl.rollouts import Episodes
+from rl.rollouts import Episodes, collect
 from rl.simulator import TabularSimulator, rollout
 
 from .harness.figures import machine, table
@@ -117,11 +117,27 @@ def ship(count: int) -> Figures:
     }
 
 
+def queue(count: int) -> Figures:
+    """A server that is used the more the longer its queue is: how many standard errors the bound is above the mean."""
+    from envs.queue import MAX_STEPS, QueueVector, constraint
+
+    def act(seen: np.ndarray) -> np.ndarray:
+        return np.clip(0.1 + 0.09 * seen[:, :1], 0.0, 1.0)
+
+    played = collect(QueueVector(count), act, count, 1)
+    found = rl.certify(constraint(), played, delta=DELTA, horizon=MAX_STEPS)
+    costs = np.maximum(played.observations[:, :, 0] - found.y[0], 0.0).mean(axis=0)
+    error, excess = float(costs.std(ddof=1)) / math.sqrt(count), found.bound - found.mean_violation
+    return {"episodes": count, "excess": excess, "standard_error": error, "errors": excess / error}
+
+
 def show(figures: Figures) -> str:
     columns = {"kind": "policies", "policies": "", "misses": "misses", "mean_excess": "bound - truth", "seconds": "s"}
     ships = {"episodes": "ship: episodes", "excess": "bound - mean", "seconds": "s"}
+    queues = {"episodes": "queue: episodes", "excess": "bound - mean", "errors": "standard errors"}
     share = f"missed: {figures['missed_share']:.3g} of all, at most {DELTA:g} are allowed"
-    return f"{table(figures['kinds'], columns)}\n{share}\n\n{table(figures['ship'], ships)}"
+    tight = f"{table(figures['ship'], ships)}\n\n{table(figures['queue'], queues)}"
+    return f"{table(figures['kinds'], columns)}\n{share}\n\n{tight}"
 
 
 @benchmark("certify", "guarantees from fresh episodes: coverage and tightness on policies of known violation", show)
@@ -153,5 +169,6 @@ def run(options: Options) -> Figures:
         "mean_excess": float(np.mean([k["mean_excess"] for k in kinds])),
         "kinds": kinds,
         "ship": [ship(n) for n in (2_000, 20_000, 100_000)],
+        "queue": [queue(3_000)],
         "machine": machine(),
     }

@@ -15,7 +15,7 @@ from .drone import drone
 from .load_balancing import load_balancing
 from .sewage import sewage
 
-__all__ = ["classic", "drone", "load_balancing", "paper", "sewage", "ship", "spraying"]
+__all__ = ["classic", "drone", "load_balancing", "paper", "queue", "sewage", "ship", "spraying", "tensors"]
 
 if find_spec("gymnasium") is not None:
     from gymnasium.envs.registration import register, registry
@@ -31,7 +31,7 @@ if find_spec("gymnasium") is not None:
 
 
 def __getattr__(name: str) -> ModuleType:
-    if name not in ("classic", "paper", "ship", "spraying"):
+    if name not in ("classic", "paper", "queue", "ship", "spraying", "tensors"):
         raise AttributeError(f"module 'envs' has no attribute {name!r}")
     try:
         return import_module(f".{name}", __name__)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import gymnasium
@@ -131,6 +132,16 @@ def _thresholds(
     return rl.SemiInfiniteCost(domain, cost, bound, range=(0.0, 1.0), lipschitz=lipschitz, gamma=gamma)
 
 
+def swing(angles: Any, speeds: Any, torques: Any, one: Any, m: ModuleType) -> tuple[Any, Any, Any]:
+    """Angles and speeds of pendulums a step later, and rewards; `m` is numpy or torch, `one` has the constants."""
+    torques = torques.clip(-one.max_torque, one.max_torque)
+    turned = (angles + np.pi) % (2 * np.pi) - np.pi
+    rewards = -(turned**2 + 0.1 * speeds**2 + 0.001 * torques**2)
+    pull = 3 * one.g / (2 * one.l) * m.sin(angles) + 3.0 / (one.m * one.l**2) * torques
+    speeds = (speeds + pull * one.dt).clip(-one.max_speed, one.max_speed)
+    return angles + speeds * one.dt, speeds, rewards
+
+
 class PendulumVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
     """Many pendulums at once: the dynamics and rewards of Gymnasium's Pendulum-v1, in arrays.
 
@@ -180,12 +191,7 @@ class PendulumVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
         wanted, one = numbers(actions, "Torques", nan=True), self.one
         if wanted.shape != (self.num_envs, 1):
             raise lsip.ModelError(f"Actions are one torque a pendulum, ({self.num_envs}, 1); got {wanted.shape}.")
-        torques = wanted[:, 0].clip(-one.max_torque, one.max_torque)
-        turned = (self.angles + np.pi) % (2 * np.pi) - np.pi
-        rewards = -(turned**2 + 0.1 * self.speeds**2 + 0.001 * torques**2)
-        pull = 3 * one.g / (2 * one.l) * np.sin(self.angles) + 3.0 / (one.m * one.l**2) * torques
-        self.speeds = (self.speeds + pull * one.dt).clip(-one.max_speed, one.max_speed)
-        self.angles = self.angles + self.speeds * one.dt
+        self.angles, self.speeds, rewards = swing(self.angles, self.speeds, wanted[:, 0], one, np)
         self._steps += 1
         return self._observe(), rewards, none, np.full(self.num_envs, self._steps == self.max_episode_steps), {}
 

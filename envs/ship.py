@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 Flags = NDArray[np.bool_]
-Real = TypeVar("Real", float, Array)  # of one ship, or of many
 
 GOAL, MPA = 1.0, 0.5  # both coordinates of D and of the MPA, which lie on the diagonal
 TWICE = np.array([[2 * GOAL], [2 * MPA]])
@@ -52,12 +51,12 @@ DIAGONAL = math.sqrt(2)
 MESH, HOT = 121, 1.0  # of pictures: points along a side, and the violation with the darkest colour
 
 
-def _moved(x: Real, y: Real, heading: Real, m: ModuleType) -> tuple[Real, Real]:
-    """A step ahead, of one ship (`m` is the module math) or of many (numpy)."""
+def moved(x: Any, y: Any, heading: Any, m: ModuleType) -> tuple[Any, Any]:
+    """A step ahead, of one ship (`m` is the module math) or of many (numpy, or torch)."""
     return x + SPEED * m.cos(heading), y + SPEED * m.sin(heading)
 
 
-def _bearing(x: Real, y: Real, twice: Real, m: ModuleType) -> tuple[Real, Real]:
+def bearing(x: Any, y: Any, twice: Any, m: ModuleType) -> tuple[Any, Any]:
     """Angle and distance to a point of the diagonal (twice its coordinate is given), over pi and over sqrt(2).
 
     Angles count from the course O -> D, to the left: so a mirrored position has the negative angle, and the angle to
@@ -67,7 +66,8 @@ def _bearing(x: Real, y: Real, twice: Real, m: ModuleType) -> tuple[Real, Real]:
     return m.atan2(across, along) / math.pi, m.sqrt(across * across + along * along) / 2
 
 
-def _spaces(symmetric: bool) -> tuple[gymnasium.spaces.Box[np.float32], gymnasium.spaces.Box[np.float32]]:
+def spaces(symmetric: bool) -> tuple[gymnasium.spaces.Box[np.float32], gymnasium.spaces.Box[np.float32]]:
+    """Observations and actions of a ship."""
     low = np.array([0, 0, -1, 0, -1, 0], dtype=np.float32)
     observations = gymnasium.spaces.Box(low, np.ones(6, dtype=np.float32))
     return observations, gymnasium.spaces.Box(0.0, math.pi / 2 if symmetric else 2 * math.pi, (1,), np.float32)
@@ -107,7 +107,7 @@ class ShipRoute(gymnasium.Env[Single, Single]):
         self.render_mode = pictures.mode(render_mode)
         flag("symmetric", symmetric)
         self.symmetric, self.periodic_actions = bool(symmetric), not symmetric
-        self.observation_space, self.action_space = _spaces(self.symmetric)
+        self.observation_space, self.action_space = spaces(self.symmetric)
         self.positions: list[tuple[float, float]] = []  # s_0, …, s_t of this episode
         self._to_goal, self._sailing = math.nan, False
 
@@ -119,7 +119,7 @@ class ShipRoute(gymnasium.Env[Single, Single]):
     def step(self, action: ArrayLike) -> tuple[Single, float, bool, bool, dict[str, Any]]:
         if not self._sailing:
             raise gymnasium.error.ResetNeeded("The ship has arrived, or not started yet: call `reset` first.")
-        x, y = _moved(*self.positions[-1], self._heading(action), math)
+        x, y = moved(*self.positions[-1], self._heading(action), math)
         x, y = min(max(x, 0.0), 1.0), min(max(y, 0.0), 1.0)
         self.positions.append((min(x, y), max(x, y)) if self.symmetric else (x, y))
         reward = -STEP_COST * DIAGONAL * self._to_goal - STEP_COST
@@ -139,8 +139,8 @@ class ShipRoute(gymnasium.Env[Single, Single]):
 
     def _observe(self) -> Single:
         x, y = self.positions[-1]
-        a, self._to_goal = _bearing(x, y, 2 * GOAL, math)
-        b, to_mpa = _bearing(x, y, 2 * MPA, math)
+        a, self._to_goal = bearing(x, y, 2 * GOAL, math)
+        b, to_mpa = bearing(x, y, 2 * MPA, math)
         return np.array((x, y, a, self._to_goal, b, to_mpa), dtype=np.float32)
 
     def constraint(self) -> rl.SemiInfiniteCost:
@@ -185,7 +185,7 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
         self.num_envs, self.max_episode_steps = int(num_envs), int(max_episode_steps)
         flag("symmetric", symmetric)
         self.symmetric, self.periodic_actions = bool(symmetric), not symmetric
-        self.single_observation_space, self.single_action_space = _spaces(self.symmetric)
+        self.single_observation_space, self.single_action_space = spaces(self.symmetric)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._started = False
@@ -218,7 +218,7 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
         if not self._started:
             raise gymnasium.error.ResetNeeded("The ships have not started yet: call `reset` first.")
         x, y = self._position
-        position = np.array(_moved(x, y, self._headings(actions), np))
+        position = np.array(moved(x, y, self._headings(actions), np))
         np.minimum(np.maximum(position, 0.0, out=position), 1.0, out=position)
         if self.symmetric:
             position.sort(axis=0)
@@ -250,7 +250,7 @@ class ShipRouteVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
 
     def _observe(self) -> Single:
         x, y = self._position
-        angles, distances = _bearing(x, y, TWICE, np)  # (2, n): to D, to the MPA
+        angles, distances = bearing(x, y, TWICE, np)  # (2, n): to D, to the MPA
         self._to_goal = distances[0]
         seen = np.empty((self.num_envs, 6), dtype=np.float32)
         seen[:, :2] = self._position.T

@@ -16,6 +16,7 @@ registers `lsip/Spraying-v0` with Gymnasium, alone and vectorised, with 25 steps
 from __future__ import annotations
 
 import math
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -64,10 +65,10 @@ LOW, HIGH = np.array([0.0, -1.0, 0.0]), np.array([1.0, 1.0, 1.0])
 MESH, HOT = 121, 3.0  # of pictures: points along a side, and the dose with the darkest colour
 
 
-def _moved(positions: Array, actions: Array) -> Array:
-    """Positions (n, 2) a step later."""
+def moved(positions: Any, actions: Any, m: ModuleType = np) -> Any:
+    """Positions (n, 2) a step later; `m` is numpy, or torch for tensors."""
     ahead = positions[:, 0] + SLOWEST + (FASTEST - SLOWEST) * actions[:, 0]
-    return np.stack([ahead.clip(max=1.0), (positions[:, 1] + SIDEWAYS * actions[:, 1]).clip(0.0, 1.0)], axis=1)
+    return m.stack([ahead.clip(max=1.0), (positions[:, 1] + SIDEWAYS * actions[:, 1]).clip(0.0, 1.0)], axis=1)
 
 
 def _observed(positions: Array, steps: NDArray[np.int64]) -> Single:
@@ -84,7 +85,8 @@ def _taken(actions: ArrayLike, count: int) -> Array:
     return moves.clip(LOW, HIGH)
 
 
-def _spaces() -> tuple[gymnasium.spaces.Box[np.float32], gymnasium.spaces.Box[np.float32]]:
+def spaces() -> tuple[gymnasium.spaces.Box[np.float32], gymnasium.spaces.Box[np.float32]]:
+    """Observations and actions of a vehicle."""
     low, high = LOW.astype(np.float32), HIGH.astype(np.float32)
     return gymnasium.spaces.Box(0.0, 1.0, (3,), np.float32), gymnasium.spaces.Box(low, high, dtype=np.float32)
 
@@ -109,7 +111,7 @@ class SprayingVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
         for name, count in (("num_envs", num_envs), ("max_episode_steps", max_episode_steps)):
             validation.count(name, count)
         self.num_envs, self.max_episode_steps = int(num_envs), int(max_episode_steps)
-        self.single_observation_space, self.single_action_space = _spaces()
+        self.single_observation_space, self.single_action_space = spaces()
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._positions: Array | None = None
@@ -126,14 +128,14 @@ class SprayingVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
         if self._positions is None:
             raise gymnasium.error.ResetNeeded("The vehicles have not started yet: call `reset` first.")
         taken = _taken(actions, self.num_envs)
-        moved = np.where(self._ended[:, None], START, _moved(self._positions, taken))
+        there = np.where(self._ended[:, None], START, moved(self._positions, taken))
         self._steps = np.where(self._ended, 0, self._steps + 1)
-        arrived = moved[:, 0] >= 1.0
+        arrived = there[:, 0] >= 1.0
         rewards = -STEP_COST - LIQUID_COST * taken[:, 2] + PRIZE * arrived
         rewards = np.where(self._ended, 0.0, rewards)
         truncated = self._steps >= self.max_episode_steps
-        self._positions, self._ended = moved, arrived | truncated
-        return _observed(moved, self._steps), rewards, arrived, truncated, {}
+        self._positions, self._ended = there, arrived | truncated
+        return _observed(there, self._steps), rewards, arrived, truncated, {}
 
     def constraint(self) -> rl.SemiInfiniteCost:
         """What the vehicles must keep to: `envs.spraying.constraint()`."""
@@ -165,7 +167,7 @@ class Spraying(gymnasium.Env[Single, Single]):
 
     def __init__(self, *, render_mode: str | None = None) -> None:
         self.render_mode = pictures.mode(render_mode)
-        self.observation_space, self.action_space = _spaces()
+        self.observation_space, self.action_space = spaces()
         self.positions: list[Array] = []  # s_0, …, s_t of this episode
         self.flows: list[float] = []
 
@@ -178,7 +180,7 @@ class Spraying(gymnasium.Env[Single, Single]):
         if not self.positions or self.positions[-1][0] >= 1.0:
             raise gymnasium.error.ResetNeeded("The vehicle has arrived, or not started yet: call `reset` first.")
         taken = _taken(np.asarray(action, dtype=float)[None], 1)
-        self.positions.append(_moved(self.positions[-1][None, :], taken)[0])
+        self.positions.append(moved(self.positions[-1][None, :], taken)[0])
         self.flows.append(float(taken[0, 2]))
         arrived = bool(self.positions[-1][0] >= 1.0)
         reward = -STEP_COST - LIQUID_COST * self.flows[-1] + PRIZE * arrived

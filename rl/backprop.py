@@ -53,8 +53,14 @@ def by_formulas(policy: MLPGaussian | MLPCategorical, observations: Tensor, acti
 
 
 def by_hand(net: nn.Module) -> bool:
-    """Whether a network is one of those that the formulas are for: linear layers with tanh between them."""
-    if not isinstance(net, nn.Sequential) or len(net) % 2 == 0:
+    """Whether a network is one of those that the formulas are for: linear layers with tanh between them.
+
+    One that is compiled, or computes in lower precision, is autograd's.
+    """
+    if not isinstance(net, nn.Sequential) or len(net) % 2 == 0 or net._compiled_call_impl is not None:
+        return False
+    kind = next(net.parameters()).device.type
+    if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
         return False
     return all(isinstance(m, nn.Tanh if i % 2 else nn.Linear) for i, m in enumerate(net))
 

@@ -12,58 +12,46 @@ both sides give E exp(λ ξ - ψ(λ) ξ²) <= 1 + λ (m - V) / w <= exp(λ (m - 
 
 The product over i has an expectation of at most 1, too; by Markov's inequality it stays below 1/δ with probability 1
 - δ, and its logarithm is the statement. The products are a supermartingale, so that the statement even holds for all
-n at once (Ville): one may stop anywhere. The best λ is about sqrt(2 log(1/δ) w² / (n mean (Z_i - m)²)); several are
-tried, each with its own share of δ.
+n at once (Ville): one may stop anywhere. λ may depend on whatever m may depend on, such as a few pilot episodes. For a
+mean square s, the sum is smallest where
+
+    λ² / (1 - λ) + log(1 - λ) + λ = w² log(1/δ) / (n s),
+
+whose left-hand side grows from 0 to infinity.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
+from scipy.optimize import brentq
 
 
 @dataclass(frozen=True)
 class EmpiricalBernstein:
-    """The inequality, for several λ at once.
+    """The inequality, for the λ that is best for a mean square that was guessed.
 
     Parameters
     ----------
     fastest
-        The largest λ: next to 1 it is best for samples that hardly vary.
-    certain
-        Its share of δ. The others, which halve from 1/2 on, share the rest, each with half as much as the one before.
-    rates
-        How many λ there are in all.
+        The largest λ: next to 1 it is best for samples that hardly vary, and bad where rare costs were not in the
+        pilot.
     """
 
-    fastest: float = 0.99
-    certain: float = 0.75
-    rates: int = 9
+    fastest: float = 0.9
 
-    @cached_property
-    def lambdas(self) -> Array:
-        """The λ, largest first."""
-        return np.append(self.fastest, 0.5 ** np.arange(1, self.rates))
+    def rate(self, width: float, n: int, log_inverse: float, square: float) -> float:
+        """λ, where log(1/δ) is `log_inverse` and `square` what mean (Z_i - m)² may be."""
+        wanted = width * width * log_inverse
 
-    @cached_property
-    def shares(self) -> Array:
-        """Of δ, of sum at most 1."""
-        return np.append(self.certain, (1 - self.certain) * 0.5 ** np.arange(1, self.rates))
+        def above(rate: float) -> float:
+            return float(n * square * (rate * rate / (1 - rate) + np.log1p(-rate) + rate) - wanted)
 
-    def terms(self, width: float, n: int, log_tests: float) -> tuple[Array, Array]:
-        """For each λ, the constant and the factor of the mean square, where log(1/δ) is `log_tests`."""
-        lam = self.lambdas
-        psi = -np.log1p(-lam) - lam
+        return self.fastest if above(self.fastest) <= 0 else float(brentq(above, 0.0, self.fastest, xtol=1e-12))
+
+    def terms(self, width: float, n: int, log_inverse: float, rate: float) -> tuple[float, float]:
+        """The constant, and the factor of the mean square."""
         if not width:
-            return np.zeros(self.rates), np.zeros(self.rates)
-        return width * (log_tests - np.log(self.shares)) / (lam * n), psi / (lam * width)
-
-    def excess(self, width: float, n: int, log_tests: float, square: float) -> float:
-        """How far the expectation may lie above the mean, for the best λ; `square` is the mean of (Z_i - m)²."""
-        constant, factor = self.terms(width, n, log_tests)
-        return float((constant + factor * square).min())
+            return 0.0, 0.0
+        return width * log_inverse / (rate * n), float(-np.log1p(-rate) - rate) / (rate * width)

@@ -1,30 +1,22 @@
 """What holds for a policy with probability 1 - δ, for all y at once: V_{c_y} - u_y <= bound, from fresh episodes.
 
 The episodes must be drawn by the policy after it was chosen. Z_i(y) is the discounted cost of episode i, which lies in
-[a, b] whatever happens, of width w = b - a. Two bounds are computed, each holds with its share of δ, and the smaller
-counts.
+[a, b] whatever happens, of width w = b - a. A few pilot episodes give the guess m(y), their mean, and λ. By the
+empirical Bernstein inequality (`rl.bernstein`), the other n episodes give for each single y, with probability 1 - δ,
 
-**By a cover.** Y is cut beforehand into N cells of side ρ. For a cell C, Z_i(C) = sup over y in C of Z_i(y) lies in
-[a, b], too, and V_{c_y} <= E Z(C) for y in C. The empirical Bernstein inequality (`rl.bernstein`) holds for all cells
-with probability 1 - δ if it is applied with δ / N, and with the mean m(C) of a few pilot episodes as the guess. Let L
-be a Lipschitz constant (in the sup norm) of the costs of the steps that were seen, g the largest sum of weights of an
-episode and ω = ρ L g. Then Z_i(y) <= Z_i(C) <= Z_i(y) + ω, the same holds for m, and mean (Z_i(C) - m(C))² <= (1 + κ)
-S(y) + (1 + 1/κ) ω² with S(y) = mean (Z_i(y) - m(y))² and any κ > 0. So for every λ and all y,
+    V_{c_y} <= mean Z_i(y) + f mean (Z_i(y) - m(y))² + w log(1/δ) / (λ n),     f = ψ(λ) / (λ w),
 
-    V_{c_y} - u_y <= sup over y of { mean Z_i(y) - u_y + (1 + κ) f S(y) } + ω + (1 + 1/κ) f ω² + w log(N/δ) / (λ n),
-                     f = ψ(λ) / (λ w).
+and U(y) is the right-hand side minus u_y.
 
-Only the logarithm of N counts, and no cell is ever looked at: an oracle of lsip proves the supremum over all of Y,
-from enclosures or from Lipschitz constants. The side ρ = m w / (2 L g n) makes ω about as small as what a finer cover
-would cost.
+**For all y at once, without a union bound.** The guarantee is one number, sup U over Y, for all y. Let y* be where the
+true violation V_{c_y} - u_y is largest: it does not depend on the sample. If any y violates more than sup U, then y*
+does, and U(y*) <= sup U is too small at this one point, which happens with probability δ at most. (Where the largest
+violation is not attained, the same holds for points that approach it, and the events grow to the one in question.) So
+neither a cover of Y nor its dimension matters; but sup U must be the supremum, and not the value at the y with the
+largest mean. An oracle of lsip proves it over all of Y, from enclosures or from Lipschitz constants.
 
-**By a reference.** A policy that hardly varies is compared with one pilot episode Z_0: for all y at once,
-
-    V_{c_y} - u_y <= sup over y of { Z_0(y) - u_y } + E X,     X = max(0, sup over y of { Z(y) - Z_0(y) }),
-
-and X is one number an episode, in [0, w]: its expectation needs no cover. If all n episodes are the same, this is
-within w log(1/δ) / n of the truth, and no bound can be better: a path of cost w may have the probability log(1/δ) / n
-unseen.
+If all n episodes are the same, the bound is within w log(1/δ) / (λ n) of the truth, and none can be much better: a path
+of cost w may have the probability log(1/δ) / n unseen.
 
 Costs that are not discounted are those of an episode as the environment plays it, with its limit of steps. Where they
 are discounted, an episode that was cut off after T steps counts with what may follow, γ^T max c / (1 - γ).
@@ -46,7 +38,7 @@ from lsip.deadline import EFFORT
 from lsip.legible import legible_repr, legibly
 from lsip.model import FamilyViolation, steepest_coefficient
 from lsip.solution import above
-from lsip.validation import Configuration, Count, Positive, Share
+from lsip.validation import Configuration, Count, Positive
 
 from . import validation
 from .bernstein import EmpiricalBernstein
@@ -72,26 +64,20 @@ class CertifyTuning(Configuration):
     Parameters
     ----------
     inequality
-        The empirical Bernstein inequality, with its λ.
-    reference
-        The share of δ that the comparison with one episode gets; the cover, of which only log δ counts, has the rest.
-    most_routes
-        Of how many distinct episodes the distance to the reference is computed; with more, there is no such bound.
+        The empirical Bernstein inequality, with its largest λ.
     most_steps
         How many distinct steps a formula may have that is enclosed: each takes 6 kB for a while. With more, the
         supremum follows from Lipschitz constants: those that were given, else those that enclosures of so many steps
         at a time prove.
         Boxes are fewer by as much as steps are more.
-    stretch
-        κ: what is added to the mean square so that it holds between the points of the cover. The supremum over y is
-        proven to within this share of what chance adds, and never more finely than its third power.
+    sharpness
+        The supremum over y is proven to within this share of what chance adds, and never more finely than its third
+        power.
     """
 
     inequality: EmpiricalBernstein = field(default_factory=EmpiricalBernstein)
-    reference: Share = 0.8
-    most_routes: Count = 16
     most_steps: Count = 100_000
-    stretch: Positive = 0.01
+    sharpness: Positive = 0.01
 
 
 @legible_repr
@@ -106,6 +92,7 @@ class Guarantee:
     mean_violation: float  # of their mean, at y
     assumptions: tuple[str, ...] = ()  # what is taken on trust besides, in sentences
     evidence: str = "fresh episodes have"
+    policy: str = ""  # which one it is about, where an agent has several: "deterministic" or "stochastic"
 
     @property
     def feasible(self) -> bool:
@@ -122,6 +109,7 @@ class Guarantee:
             said = (
                 f"With probability {1 - self.delta:.6g}, V_c(y) - u(y) <= {above(self.bound, 4):.4g} for all y at once;"
             )
+            said = f"{said[:-1]} of the {self.policy} policy;" if self.policy else said
             said += f" {self.episodes:,} {self.evidence} {self.mean_violation:.4g} at the worst, y = ({at})"
         said += f", if {' and '.join(self.assumptions)}." if self.assumptions else "."
         return said
@@ -195,10 +183,10 @@ def certify(
 
 
 class _Certification:
-    """One sample of episodes: its pilot, its suprema, its two bounds."""
+    """One sample of episodes: its pilot, and the supremum of the bound."""
 
     def __init__(self, sample: DiscountedCosts, slope: float | None, delta: float, tuning: CertifyTuning) -> None:
-        self.planned = len(sample.which)  # the pilot and the cover depend on this, and not on what was seen
+        self.planned = len(sample.which)
         self.pilot = math.ceil(math.sqrt(self.planned))
         self.sample, self.delta, self.tuning = sample, delta, tuning
         self.steps, self.of_table = sample.weights.shape[1], slope
@@ -207,60 +195,32 @@ class _Certification:
         self.trusts: set[str] = set()
 
     def guarantee(self) -> Guarantee:
-        """The smaller of the two bounds."""
-        chance = self.tuning.inequality.excess(self.width, self.n, -math.log(self.delta), 0.0)
-        worst = self.supremum(self.sample.mean(slice(None)), self.tolerance(chance))
-        k = int(np.argmax(worst.values))
-        bound = min(self.by_reference(), self.by_cover(worst.points[k]))
-        trusts = tuple(sorted(self.trusts))
-        return Guarantee(bound, worst.points[k], self.delta, self.planned, float(worst.values[k]), trusts)
+        """sup U, where the mean is largest, and what both rest on."""
+        inequality, log_inverse = self.tuning.inequality, -math.log(self.delta)
+        rate = inequality.rate(self.width, self.n, log_inverse, self.spread())
+        constant, factor = inequality.terms(self.width, self.n, log_inverse, rate)
+        tol = self.tolerance(constant)
+        form = self.sample.scattered(slice(self.pilot, None), self.sample.mean(slice(self.pilot)))
+        bound = self.supremum(replace(form, factor=factor), tol).bound + constant
+        worst = self.supremum(self.sample.mean(slice(None)), tol)
+        k, trusts = int(np.argmax(worst.values)), tuple(sorted(self.trusts))
+        return Guarantee(float(bound), worst.points[k], self.delta, self.planned, float(worst.values[k]), trusts)
 
-    def by_reference(self) -> float:
-        """All episodes compared with the first one; inf where too many are different."""
-        sample, tuning, rest = self.sample, self.tuning, slice(self.pilot, None)
-        first, shares = sample.which[0], sample.shares(rest)
-        others = np.setdiff1d(np.flatnonzero(shares), [first])
-        if len(others) > tuning.most_routes:
-            return np.inf
-        log_tests = -math.log(tuning.reference) - math.log(self.delta)
-        tol = self.tolerance(tuning.inequality.excess(self.width, self.n, log_tests, 0.0))
-        reference, apart = sample.episode(first), np.zeros(len(shares))
-        for e in others:
-            separation = self.supremum(sample.episode(e).minus(reference), tol, bounded=False)
-            apart[e] = np.clip(separation.bound, 0.0, self.width)  # which costs within their range do not exceed
-        excess = tuning.inequality.excess(self.width, self.n, log_tests, float(shares @ apart**2))
-        return float(self.supremum(reference, tol).bound + shares @ apart) + excess
-
-    def by_cover(self, worst: Array) -> float:
-        """The bound for the λ that is best at the worst y; it holds for all of them, so that one may choose."""
-        sample, tuning = self.sample, self.tuning
-        log_cells, gap = self.cells()
-        log_tests = log_cells - math.log(1 - tuning.reference) - math.log(self.delta)
-        constant, factor = tuning.inequality.terms(self.width, self.n, log_tests)
-        constant = constant + gap + (1 + 1 / tuning.stretch) * factor * gap**2
-        factor = (1 + tuning.stretch) * factor
-        form = sample.scattered(slice(self.pilot, None), sample.mean(slice(self.pilot)))
-        k = int(np.argmin(constant + factor * form.squares(sample.costs(worst[None, :], EVERY))))
-        separation = self.supremum(replace(form, factor=float(factor[k])), self.tolerance(constant[k]))
-        return float(separation.bound + constant[k])
-
-    def cells(self) -> tuple[float, float]:
-        """log N of the cells that cover Y, and ω; the cells are chosen without a look at more than the pilot."""
-        domain = self.sample.constraint.domain
-        if isinstance(domain, lsip.Finite):
-            return math.log(len(domain.points)), 0.0
-        lengths = domain.upper - domain.lower
-        steep = self.steepest(self.sample.part(slice(self.pilot))) * self.sample.most
-        each = np.ceil(np.maximum(lengths * 2 * steep * self.planned / (domain.dim * self.width or 1.0), 1.0))
-        return float(np.log(each).sum()), float((lengths / each).max()) * self.steepest(self.sample) * self.sample.reach
+    def spread(self) -> float:
+        """The mean square of the pilot where it violates most: nothing but the pilot may decide about λ."""
+        first = slice(self.pilot)
+        mean = self.sample.mean(first)
+        separation = self.supremum(mean, self.tolerance(self.width))
+        worst = separation.points[[int(np.argmax(separation.values))]]
+        return float(self.sample.scattered(first, mean).squares(self.sample.costs(worst, EVERY))[0])
 
     def tolerance(self, chance: float) -> float:
         """How sharply suprema are proven, where chance adds so much."""
-        return max(self.tuning.stretch * chance, self.tuning.stretch**3)
+        return max(self.tuning.sharpness * chance, self.tuning.sharpness**3)
 
-    def supremum(self, form: Form, tol: float, bounded: bool = True) -> lsip.oracles.Separation:
-        """The largest value over Y of a form, minus u_y unless it is not `bounded`, with a proven bound."""
-        violation = self.violation(form, bounded)
+    def supremum(self, form: Form, tol: float) -> lsip.oracles.Separation:
+        """The largest value over Y of a form minus u_y, with a proven bound."""
+        violation = self.violation(form)
         if not violation.family.enclosable:
             raise lsip.ModelError(UNPROVEN)
         boxes = (
@@ -273,19 +233,19 @@ class _Certification:
         self.trusts.update([ROUNDED] if proven else separation.trusts)
         return separation
 
-    def violation(self, form: Form, bounded: bool) -> FamilyViolation:
+    def violation(self, form: Form) -> FamilyViolation:
         """What an oracle maximises."""
         constraint, x = self.sample.constraint, lsip.Variable(1, name="x")
-        bound: Any = _limit(constraint) if bounded else lambda y: np.zeros(len(y))
+        bound: Any = _limit(constraint)
         if constraint.index is not None:
             one: Any = form(constraint.cost.reshape(1, -1))[0] * x[0]
-            row: Any = lsip.forall(constraint.index, one <= (constraint.bound if bounded else 0.0))
+            row: Any = lsip.forall(constraint.index, one <= constraint.bound)
         else:
             slopes = None
             if constraint.lipschitz is not None or not self.traced:
                 # Squares change by 2 sqrt(S) times the change of Z_i - m, which is that of two episodes.
                 change = np.abs(form.weights).sum() + 4 * form.factor * self.width * self.sample.reach
-                slopes = float(self.slopes[0] * change), self.slopes[1] if bounded else 0.0
+                slopes = float(self.slopes[0] * change), self.slopes[1]
             row = lsip.Family(constraint.domain, lambda y: self.row(form, y), bound, slopes).on(x)
         program = lsip.Problem(lsip.minimize(x.sum()), [row], name="episodes").compile()
         return program.violation(0, np.ones(1))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -23,6 +23,8 @@ from .errors import code_of
 Array = NDArray[np.float64]
 Steps = NDArray[Any]  # observations or actions (B, …), of whatever type an environment has
 Values = ArrayLike | lsip.Expression  # what a function of points gives: an expression where it is traced
+More = Mapping[str, Any]  # what a cost asks for besides: arrays, or dictionaries of them
+MORE = ("next_obs", "info")
 Entries = Sequence["lsip.Expression | float | Entries"]  # a table that is written down entry by entry
 Function = Callable[[Array], Values] | Callable[[Array, Steps, Steps], ArrayLike]
 Cost = lsip.Expression | ArrayLike | Entries | Function
@@ -80,6 +82,10 @@ class SemiInfiniteCost:
     candidates
         For such an environment: observations (B, …) -> points of Y (k, m) where the cost may peak; they are looked at
         besides what an oracle finds.
+
+        A cost that has parameters `next_obs` or `info` is given these by name, too: the observations (B, …) that
+        followed, and what the environment told of the steps besides, a dictionary of arrays (B, …) such as
+        `info["cost"]`. Numbers that it did not tell in a step are zero there.
     tensors
         For such an environment: cost and bound are written with torch's functions, of tensors y, observations and
         actions, which are on the device of the learner; so the search over Y is there, too.
@@ -126,6 +132,11 @@ class SemiInfiniteCost:
         self.bound: Any = bound if self.index is not None or callable(bound) else _constant(bound)
         self.lipschitz = lipschitz
 
+    @cached_property
+    def asks(self) -> tuple[str, ...]:
+        """What the cost of a step wants to know besides observations and actions."""
+        return () if self.index is not None else tuple(n for n in MORE if n in validation.parameters(self.cost))
+
     @legibly
     def __repr__(self) -> str:
         cost, bound = (getattr(part, "__name__", part) for part in (self.cost, self.bound))
@@ -161,11 +172,16 @@ class SemiInfiniteCost:
         domain = lsip.Finite(np.arange(len(costs))[:, None])
         return cls(domain, cost, bound, lipschitz=lipschitz, range=range, gamma=gamma, candidates=candidates)
 
-    def steps(self, y: Array, observations: Steps, actions: Steps) -> Array:
-        """Costs c_y at the steps of an environment: (N, B) for points (N, m) and B steps."""
+    def steps(self, y: Array, observations: Steps, actions: Steps, more: More | None = None) -> Array:
+        """Costs c_y at the steps of an environment: (N, B) for points (N, m) and B steps.
+
+        `more` is what the cost asks for besides, by name.
+        """
         if self.index is not None:
             self.for_steps()  # says what is wrong
-        costs = self._computed("cost(y, observations, actions)", self.cost, y, observations, actions)
+        if self.tensors and more:
+            more = in_tensors(more)
+        costs = self._computed("cost(y, observations, actions)", self.of_steps(more), y, observations, actions)
         if costs.shape != (len(y), len(observations)):
             raise lsip.ModelError(
                 f"`cost(y, observations, actions)` must give one number a point and step, shape "
@@ -190,11 +206,33 @@ class SemiInfiniteCost:
             arguments = tuple(torch.as_tensor(np.asarray(each)) for each in arguments)
         return numbers(called(call, function, *arguments), "What cost or bound give", nan=True)
 
+    @property
+    def width(self) -> int:
+        """How many numbers a critic sees of an index point."""
+        return self.domain.dim
+
+    def features(self, points: Array) -> Array:
+        """What it sees: index points (N, m), scaled to the unit box."""
+        low, high = self.domain.lower, self.domain.upper
+        scaled: Array = (points - low) / np.where(high > low, high - low, 1.0)
+        return scaled
+
+    def discounts(self, points: Array) -> Array:
+        """The discount factors of the costs at index points: (N,)."""
+        return np.full(len(points), self.gamma)
+
+    def of_steps(self, more: More | None) -> Callable[..., Any]:
+        """The cost as a function of points, observations and actions alone, with what it asks for besides."""
+        missing = set(self.asks) - set(more or {})
+        if missing:
+            raise lsip.ModelError(f"The cost asks for {' and '.join(sorted(missing))}, which are not known here.")
+        return partial(self.cost, **more) if more else self.cost
+
     def for_steps(self) -> SemiInfiniteCost:
         """The constraint itself, if it is one of an environment."""
         if self.index is not None:
             raise lsip.ModelError("The cost of an environment is a function cost(y, observations, actions).")
-        validation.call("cost", self.cost, "y", "observations", "actions")
+        validation.call("cost", partial(self.cost, **dict.fromkeys(self.asks)), "y", "observations", "actions")
         return self
 
     def table(self, states: int, actions: int) -> CostTable:
@@ -382,6 +420,16 @@ class CostTable:
         return doubt * largest_coefficient(self._program.families[0]) * (1 + 1e-12) if doubt else 0.0
 
 
+def in_tensors(more: More) -> More:
+    """The same with tensors for arrays."""
+    import torch
+
+    return {
+        name: in_tensors(part) if isinstance(part, Mapping) else torch.as_tensor(np.asarray(part))
+        for name, part in more.items()
+    }
+
+
 def called(call: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """What a function of a constraint gives; its own errors become a sentence."""
     given = [getattr(part, "shape", ()) for part in arguments]
@@ -456,7 +504,13 @@ def _finite(values: Array, call: str, y: Array) -> Array:
     return values
 
 
-def _constant(value: ArrayLike) -> Callable[[Array], Array]:
-    """The same for every point."""
+def _constant(value: ArrayLike) -> Callable[[Any], Any]:
+    """The same for every point, in arrays or, of a number, in tensors."""
     array = np.asarray(value, dtype=float)
-    return lambda y: np.broadcast_to(array, (len(y), *array.shape))
+
+    def constant(y: Any) -> Any:
+        if isinstance(y, np.ndarray | lsip.Expression) or array.ndim:
+            return np.broadcast_to(array, (len(y), *array.shape))
+        return 0.0 * y[:, 0] + float(array)
+
+    return constant

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -14,8 +14,11 @@ from torch import Tensor
 import lsip
 from lsip.deadline import EFFORT
 
-from .constraint import SemiInfiniteCost, called
+from .constraint import More, SemiInfiniteCost, called
 from .lifted import doubles, lifted
+
+if TYPE_CHECKING:
+    from .tail import Tail
 
 Array = NDArray[Any]
 
@@ -56,35 +59,53 @@ class DeviceCosts:
         Of all B steps; they are copied to the device once.
     estimate
         What stands for the sum over steps.
+    more
+        What the cost asks for besides, of all steps.
+    tail
+        What follows episodes that were cut off, whose weights come last.
     """
 
     def __init__(
         self,
         constraint: SemiInfiniteCost,
-        observations: Array,
-        actions: Array,
-        weights: Array,
+        observations: Array | Tensor,
+        actions: Array | Tensor,
+        weights: Array | Tensor,
         device: torch.device,
         estimate: Estimate = mean,
+        more: More | None = None,
+        tail: Tail | None = None,
     ) -> None:
-        self.estimate = estimate
+        self.estimate, self.tail = estimate, tail
         change: Callable[..., Any] = (lambda f: f) if constraint.tensors else lifted
-        self._cost, self._bound = change(constraint.cost), change(constraint.bound)
         self.domain, self.device, self.kind = constraint.domain, device, doubles(device)
+        cost = constraint.of_steps(self._placed(more) if more else None)
+        self._cost, self._bound = change(cost), change(constraint.bound)
         self.observations, self.actions, self.weights = map(self.tensor, (observations, actions, weights))
         self.chunk = max(EFFORT.entries // max(len(weights), 1), 1)
 
-    def tensor(self, values: Array) -> Tensor:
+    def _placed(self, more: More) -> More:
+        """What the cost asks for besides, on the device."""
+        return {k: self._placed(part) if isinstance(part, Mapping) else self.tensor(part) for k, part in more.items()}
+
+    def tensor(self, values: Array | Tensor) -> Tensor:
         """Numbers on the device, whole ones as they are."""
+        if isinstance(values, Tensor):
+            return values.to(self.device, self.kind if values.is_floating_point() else values.dtype)
         array = np.array(values)
         kind = self.kind if np.issubdtype(array.dtype, np.floating) else None
         return torch.as_tensor(array, dtype=kind, device=self.device)
 
     def costs(self, y: Tensor) -> Tensor:
-        """c_y at points (N, m) and all steps: (N, B)."""
+        """c_y at points (N, m) and all steps, tails included: (N, B)."""
+        costs = self.step_costs(y)
+        return costs if self.tail is None else torch.cat([costs, self.tail.values(y).to(costs.dtype)], dim=1)
+
+    def step_costs(self, y: Tensor) -> Tensor:
+        """The same without tails."""
         call = "cost(y, observations, actions)"
         costs = called(call, self._cost, y, self.observations, self.actions)
-        return _checked(costs, (len(y), len(self.weights)), call)
+        return _checked(costs, (len(y), len(self.observations)), call)
 
     def violation(self, y: Tensor) -> Tensor:
         """g at points (N, m): (N,)."""
@@ -126,6 +147,8 @@ def on_device(
     weights: Array,
     device: torch.device,
     estimate: Estimate = mean,
+    more: More | None = None,
+    tail: Tail | None = None,
 ) -> DeviceCosts | None:
     """The steps on a device, where their costs can be computed there; None where the host is the place for it.
 
@@ -134,9 +157,11 @@ def on_device(
     """
     if device.type == "mps" and constraint.lipschitz is not None:
         return None
-    if not constraint.tensors and (device.type == "cpu" or not speaks_tensors(constraint, observations, actions)):
+    if not constraint.tensors and (
+        constraint.asks or device.type == "cpu" or not speaks_tensors(constraint, observations, actions)
+    ):
         return None
-    return DeviceCosts(constraint, observations, actions, weights, device, estimate)
+    return DeviceCosts(constraint, observations, actions, weights, device, estimate, more, tail)
 
 
 def speaks_tensors(constraint: SemiInfiniteCost, observations: Array, actions: Array) -> bool:

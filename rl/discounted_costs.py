@@ -6,8 +6,8 @@ episode, however often it was played.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,10 +56,6 @@ class Form:
         apart = (rows @ costs.T).T - (costs @ middle)[:, None] + (last - end)
         return apart**2 @ self.shares
 
-    def minus(self, other: Form) -> Form:
-        """Their difference, where neither has squares."""
-        return Form(self.weights - other.weights, self.constant - other.constant)
-
 
 @dataclass(frozen=True, eq=False)
 class DiscountedCosts:
@@ -93,10 +89,6 @@ class DiscountedCosts:
         shares = self.shares(episodes)
         return Form(np.asarray(shares @ self.weights).ravel(), float(shares @ self.tails))
 
-    def episode(self, e: int) -> Form:
-        """Z of a distinct episode."""
-        return Form(np.asarray(self.weights[[e]].todense()).ravel(), float(self.tails[e]))
-
     def scattered(self, episodes: slice, guess: Form) -> Form:
         """The mean of Z_i over some episodes, with rows whose mean of squares is that of Z_i - guess."""
         shares, mean = self.shares(episodes), self.mean(episodes)
@@ -112,19 +104,6 @@ class DiscountedCosts:
         values, vectors = np.linalg.eigh(moments)
         rows, none = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T, np.zeros(len(middle))
         return Form(mean.weights, mean.constant, rows, np.ones(len(rows)), none)
-
-    def part(self, episodes: slice) -> DiscountedCosts:
-        """Some of the episodes, with their steps alone."""
-        kept, which = np.unique(self.which[episodes], return_inverse=True)
-        weights = self.weights[kept]
-        used, costs = np.unique(weights.indices), self.costs
-        return replace(
-            self,
-            costs=lambda y, steps: costs(y, used[steps]),
-            weights=weights[:, used],
-            tails=self.tails[kept],
-            which=which.ravel(),
-        )
 
 
 def of_episodes(constraint: SemiInfiniteCost, episodes: Episodes, horizon: int | None, tail: bool) -> DiscountedCosts:
@@ -154,23 +133,22 @@ def of_episodes(constraint: SemiInfiniteCost, episodes: Episodes, horizon: int |
     most = float(horizon or 0) if gamma == 1 else 1 / (1 - gamma)
     if gamma < 1 and horizon is not None and not tail:
         most *= 1 - gamma**horizon
-    keys: dict[tuple[bytes, bytes, bool], int] = {}
+    asked = _arrays(episodes, constraint.asks)
+    known = [episodes.observations, episodes.actions, *asked.values()]
+    keys: dict[tuple[Any, ...], int] = {}
     firsts: list[int] = []
     which = np.empty(episodes.count, dtype=np.intp)
     for i, T in enumerate(length):
-        seen, done = episodes.observations[:T, i], episodes.actions[:T, i]
-        e = keys.setdefault((seen.tobytes(), done.tobytes(), bool(episodes.terminated[i])), len(keys))
+        told = (part[:T, i].tobytes() for part in known)
+        e = keys.setdefault((*told, bool(episodes.terminated[i])), len(keys))
         which[i] = e
         if e == len(firsts):
             firsts.append(i)
     steps = length[firsts]
-    observations, actions = (
-        np.concatenate([part[:T, i] for i, T in zip(firsts, steps, strict=True)])
-        for part in (episodes.observations, episodes.actions)
-    )
-    table = np.concatenate([np.asarray(p, dtype=float).reshape(len(p), -1) for p in (observations, actions)], axis=1)
+    flat = [np.concatenate([part[:T, i] for i, T in zip(firsts, steps, strict=True)]) for part in known]
+    table = np.concatenate([np.asarray(p, dtype=float).reshape(len(p), -1) for p in flat], axis=1)
     _, at, step = np.unique(table, axis=0, return_index=True, return_inverse=True)
-    observations, actions = observations[at], actions[at]
+    observations, actions, *others = (part[at] for part in flat)
     times = np.concatenate([np.arange(T) for T in steps])
     owner = np.repeat(np.arange(len(firsts)), steps)
     weights = sparse.csr_matrix((gamma**times, (owner, step.ravel())), shape=(len(firsts), len(at)))
@@ -178,11 +156,23 @@ def of_episodes(constraint: SemiInfiniteCost, episodes: Episodes, horizon: int |
     tails = np.where(cut, gamma**steps * max(ends[1], 0.0) * most, 0.0)
 
     def costs(y: Any, steps: Steps) -> Any:
+        more: dict[str, Any] = {"info": {}} if "info" in constraint.asks else {}
+        for (where, key), part in zip(asked, others, strict=True):
+            if where == "info":
+                more["info"][key] = part[steps]
+            else:
+                more[where] = part[steps]
         if isinstance(y, lsip.Expression):
-            return constraint.cost(y, observations[steps], actions[steps])
-        return constraint.steps(y, observations[steps], actions[steps])
+            return constraint.of_steps(more)(y, observations[steps], actions[steps])
+        return constraint.steps(y, observations[steps], actions[steps], more)
 
     return DiscountedCosts(constraint, costs, weights, tails, which, ends, most)
+
+
+def _arrays(episodes: Episodes, asks: Sequence[str]) -> dict[tuple[str, str], Array]:
+    """The arrays (T, n, …) that a cost asks for besides observations and actions."""
+    told = {("info", key): values for key, values in episodes.info.items()} if "info" in asks else {}
+    return told | ({("next_obs", ""): episodes.next_observations} if "next_obs" in asks else {})
 
 
 def of_visits(specification: Specification, visits: Array) -> DiscountedCosts:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import torch
 
     from .device_costs import DeviceCosts
+    from .rollout import Rollout
+    from .tail import Tail
 
 Array = NDArray[np.float64]
 
@@ -32,25 +35,69 @@ class EpisodeViolation:
     """
 
     constraint: SemiInfiniteCost
-    episodes: Episodes
+    episodes: Episodes | Rollout
     device: torch.device | None = None  # of a learner
     components: int = 1
+    tail: Tail | None = None  # what follows episodes that were cut off; else nothing does
 
     def __post_init__(self) -> None:
-        e = self.episodes
-        times = np.broadcast_to(np.arange(len(e.live))[:, None], e.live.shape)[e.live]
-        self.observations, self.actions = e.flat(e.observations), e.flat(e.actions)
-        self.owner = np.broadcast_to(np.arange(e.count), e.live.shape)[e.live]  # the episode of every step
-        self.weights = self.constraint.gamma**times / e.count
         self.on_device = self._on_device()
 
-    def _on_device(self) -> DeviceCosts | None:
+    @cached_property
+    def host(self) -> Episodes:
+        """The episodes in arrays."""
+        return self.episodes if isinstance(self.episodes, Episodes) else self.episodes.host()
+
+    @cached_property
+    def observations(self) -> Array:
+        """Of all steps: (B, …)."""
+        return self.host.flat(self.host.observations)
+
+    @cached_property
+    def actions(self) -> Array:
+        """Of all steps: (B, …)."""
+        return self.host.flat(self.host.actions)
+
+    @cached_property
+    def owner(self) -> NDArray[np.intp]:
+        """The episode of every step, and of every tail: (B,)."""
+        live, count = self.host.live, self.episodes.count
+        owner = np.broadcast_to(np.arange(count), live.shape)[live]
+        return owner if self.tail is None else np.concatenate([owner, np.arange(count)])
+
+    @cached_property
+    def weights(self) -> Array:
+        """How every step, and every tail, counts in the mean of discounted sums: (B,)."""
+        live = self.host.live
+        times = np.broadcast_to(np.arange(len(live))[:, None], live.shape)[live]
+        weights: Array = self.constraint.gamma**times / self.episodes.count
+        if self.tail is None:
+            return weights
+        return np.concatenate([weights, self.tail.weights.cpu().numpy() / self.episodes.count])
+
+    def _on_device(self, **options: Any) -> DeviceCosts | None:
         """The steps on the device, where their costs can be computed there."""
         if self.device is None:
             return None
-        from .device_costs import on_device
+        import torch
 
-        return on_device(self.constraint, self.observations, self.actions, self.weights, self.device)
+        from .device_costs import DeviceCosts, on_device
+        from .lifted import doubles
+
+        e = self.episodes
+        if isinstance(e, Episodes):
+            options |= {"more": self.more, "tail": self.tail}
+            return on_device(self.constraint, self.observations, self.actions, self.weights, self.device, **options)
+        weights = self.constraint.gamma ** e.times.to(doubles(self.device)) / e.count
+        if self.tail is not None:
+            weights = torch.cat([weights, self.tail.weights.to(weights) / e.count])
+        options |= {"more": e.more(self.constraint.asks), "tail": self.tail}
+        return DeviceCosts(self.constraint, e.flat(e.observations), e.flat(e.actions), weights, self.device, **options)
+
+    @cached_property
+    def more(self) -> dict[str, Any]:
+        """What the cost asks for besides, of all steps."""
+        return self.host.more(self.constraint.asks)
 
     @property
     def domain(self) -> lsip.Domain:
@@ -73,8 +120,20 @@ class EpisodeViolation:
         return means
 
     def costs(self, y: Array) -> Array:
-        """c_y at points (N, m) and all B steps: (N, B)."""
-        return self.constraint.steps(y, self.observations, self.actions)
+        """c_y at points (N, m) and all B steps, tails included: (N, B)."""
+        costs = self.constraint.steps(y, self.observations, self.actions, self.more)
+        return costs if self.tail is None else np.concatenate([costs, self.tail.of_arrays(y)], axis=1)
+
+    def step_costs(self, y: Array, device: torch.device) -> torch.Tensor:
+        """c_y at points (N, m) and all steps, but no tails, on a device and in single precision: (N, steps)."""
+        import torch
+
+        there = self.on_device
+        if there is None:
+            costs = self.constraint.steps(y, self.observations, self.actions, self.more)
+            return torch.as_tensor(costs.astype(np.float32), device=device)
+        with torch.no_grad():
+            return there.step_costs(there.tensor(y)).float()
 
     def at(self, y: Array, component: NDArray[np.intp]) -> Array:
         """g at points, (N,)."""
@@ -101,7 +160,7 @@ class EpisodeViolation:
 
         The sum of gamma^t c_y over an episode changes by at most the sum of gamma^t as fast as c_y.
         """
-        if self.constraint.lipschitz is None:
+        if self.constraint.lipschitz is None or self.tail is not None:  # nobody knows how fast a network changes
             return self
         of_cost, of_bound = np.broadcast_to(np.asarray(self.constraint.lipschitz, dtype=float), (2,))
         x = lsip.Variable(1, name="x")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import gymnasium as gym
@@ -11,21 +12,27 @@ import numpy as np
 import torch
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 import lsip
 
-from . import backprop, validation
+from . import backprop, critics, validation
+from .advantage import gae
 from .constraint import SemiInfiniteCost
+from .device_costs import speaks_tensors
 from .episode_violation import EpisodeViolation
-from .flat import Flat
 from .learner import Evaluation
-from .player import Player, vectors, width
-from .policies import MLPCategorical, MLPGaussian, Policy, layers
+from .lifted import doubles
+from .player import Player, width
+from .policies import MLPCategorical, MLPGaussian, Policy
+from .rollout import Rollout, Summary, play
 from .rollouts import AnyEnv, Episodes, as_vector, joined, round_seeds
 from .rules import Objective
+from .several import Several, Violations, violation_of
 from .si_cppo_config import SICPPOConfig
 from .state import KeptPolicy, Normaliser, State
+from .tail import Tail
+from .tensor_env import TensorEnv
 from .updates import Batch, Update
 
 if TYPE_CHECKING:
@@ -38,8 +45,9 @@ Array = NDArray[Any]
 class TrainingData:
     """Episodes, and what was computed of them on the way to a batch."""
 
-    episodes: Episodes
-    violation: EpisodeViolation
+    episodes: Episodes | Rollout
+    violation: EpisodeViolation | Violations
+    horizon: float  # discounted steps of an episode
     seen: Tensor | None = None  # (steps, k), as the critics see them
     shown: Tensor | None = None  # (steps, …), as the policy does
     indices: list[Tensor] = field(default_factory=list)  # index points (m,), scaled to the unit box
@@ -53,18 +61,29 @@ class EpisodicWorld:
     def __init__(
         self,
         env: AnyEnv,
-        constraint: SemiInfiniteCost,
+        constraint: SemiInfiniteCost | Sequence[SemiInfiniteCost],
         config: SICPPOConfig,
         policy: Policy | None,
         device: torch.device,
         workers: Literal["ray"] | RayRollouts | None,
+        evaluation_env: AnyEnv | None = None,
     ) -> None:
-        self.env, self.config, self.device = as_vector(env), config, device
-        if not isinstance(constraint, SemiInfiniteCost):
-            raise lsip.ModelError(f"`constraint` must be an rl.SemiInfiniteCost; got {type(constraint).__name__}.")
-        self.constraint, self.own_policy = constraint.for_steps(), policy
+        self.arena: Any = None if evaluation_env is None else as_vector(evaluation_env)  # where policies are judged
+        self.env: Any = as_vector(env)  # a vector of Gymnasium, or one of tensors
+        self.config, self.device = config, device
+        self.constraint, self.own_policy = together(constraint), policy
         self.space, self.actions = self.env.single_observation_space, self.env.single_action_space
-        self.seen = env.observation_space if isinstance(env, gym.Env) else env.single_observation_space  # not flattened
+        whole = isinstance(env, gym.Env) and not isinstance(env, TensorEnv)  # a single one
+        own: Any = env
+        self.seen = own.observation_space if whole else own.single_observation_space  # not flattened
+        if self.arena is not None and (self.arena.single_observation_space, self.arena.single_action_space) != (
+            self.space,
+            self.actions,
+        ):
+            raise lsip.ModelError(
+                "The evaluation environment must have the observations and actions of the one for learning, "
+                f"{self.space} and {self.actions}."
+            )
         if not isinstance(self.space, gym.spaces.Box | gym.spaces.Discrete):
             raise lsip.ModelError(
                 f"Observations must be arrays (a Box), numbers of states (Discrete), several of them (MultiDiscrete, "
@@ -72,10 +91,13 @@ class EpisodicWorld:
             )
         self.periodic = _periodic(self.env)
         self.pool = _open(workers, env, -(-config.episodes // self.env.num_envs))
-        domain = self.constraint.domain
-        self._low = self._tensor(domain.lower)
-        wide = np.where(domain.upper > domain.lower, domain.upper - domain.lower, 1.0)
-        self._wide = self._tensor(wide)
+        self.in_tensors = isinstance(env, TensorEnv)
+        there = getattr(env, "device", None)
+        if self.in_tensors and there != device:
+            raise lsip.ModelError(
+                f"The environment is on {there} and the learner on {device}: give both the same `device`."
+            )
+        self.expected = getattr(self.env, "max_episode_steps", 0)  # steps of the longest episode, as far as is known
 
     def begin(self, seed: int) -> State:
         """The state of a new run."""
@@ -89,12 +111,17 @@ class EpisodicWorld:
                     f"{validation.shown(self.own_policy)}."
                 )
             policy = self._policy(size) if self.own_policy is None else self.own_policy
-            reward, cost = layers([size, *c.hidden, 1]), layers([size + m, *c.hidden, 1])
+            nets = critics.critics(size, self.constraint.width, tuple(c.hidden))
+        if c.compile:
+            for net in (*policy.children(), *nets.children()):
+                net.compile()
         return State(
             policy.to(self.device),
             np.random.default_rng(seed),
-            nn.ModuleDict({"reward": reward, "cost": cost}).to(self.device),
-            observed=Normaliser(np.zeros(size), np.ones(size)),
+            nets.to(self.device),
+            observed=Normaliser.of((size,), self.device),
+            returned=Normaliser.of((), self.device),
+            spent=Normaliser.of((), self.device),
             points=np.zeros((0, m)),
         )
 
@@ -112,32 +139,112 @@ class EpisodicWorld:
         seen = state.observed if kept is None or kept.normaliser is None else kept.normaliser
         normaliser = (seen.mean, seen.deviation) if self.config.normalise and seen.seen else None
         scaled, shaped = self.config.scale_actions, self.own_policy is not None
-        return Player(state.policy, self.space, self.actions, self.periodic, scaled, shaped, normaliser)
+        told = "info" in self.constraint.asks
+        cut = self.config.rollout
+        return Player(state.policy, self.space, self.actions, self.periodic, scaled, shaped, told, cut, normaliser)
 
     def episodes(self, player: Player, count: int, seed: int, deterministic: bool) -> Episodes:
         """At least so many; the same seed gives the same ones, whoever plays them."""
         seeds = round_seeds(self.env.num_envs, count, seed)
+        if self.in_tensors:
+            return joined([self._played(player, each, deterministic)[0].host() for each in seeds])
         if self.pool is not None:
             return joined(self.pool.play(player, seeds, deterministic))
         return joined([player.play(self.env, each, deterministic) for each in seeds])
 
-    def evaluation_of(self, episodes: Episodes) -> Evaluation:
-        """What episodes show."""
-        violation = EpisodeViolation(self.constraint, episodes, self.device)
-        return Evaluation(
+    def fresh(self, player: Player, count: int, seed: int, deterministic: bool) -> Episodes:
+        """The same where policies are judged: whole episodes of the evaluation environment, where there is one."""
+        if self.arena is None:
+            return self.episodes(player, count, seed, deterministic)
+        player, seeds = replace(player, cut=None), round_seeds(self.arena.num_envs, count, seed)
+        return joined([player.play(self.arena, each, deterministic) for each in seeds])
+
+    def _played(self, player: Player, seed: int, deterministic: bool) -> tuple[Rollout, Summary]:
+        """A round of an environment of tensors, which stays on the device."""
+        noise = player.generator(seed)
+
+        def act(seen: Tensor) -> Tensor:
+            return player.sample(seen, noise, deterministic)
+
+        rollout, summary = play(
+            self.env, act, player.to_env, seed, self.config.gamma, self.expected, player.told, player.cut
+        )
+        self.expected = len(rollout.live)
+        return rollout, summary
+
+    def evaluation_of(self, episodes: Episodes, state: State | None = None) -> Evaluation:
+        """What episodes show; with a state, its critics say what follows those that were cut off on purpose."""
+        live = episodes.live
+        summary = Summary(
+            False,
+            True,
+            len(live),
+            episodes.steps,
             float(episodes.returns(self.config.gamma).mean()),
-            violation,
-            TrainingData(episodes, violation),
             float(episodes.returns().mean()),
             float(episodes.terminated.mean()),
-            episodes.env_steps,
-            violation.candidates(),
+            float((self.config.gamma ** np.arange(len(live)) @ live).mean()),
         )
+        return self._evaluation(episodes, summary, True, state)
+
+    def _evaluation(
+        self, episodes: Episodes | Rollout, summary: Summary, candidates: bool, state: State | None
+    ) -> Evaluation:
+        where = Rollout.of(episodes, self.device) if self.costs_in_tensors else episodes
+        tail = None if state is None or self.config.rollout is None else self._tail(episodes, state)
+        violation = violation_of(self.constraint, where, self.device, tail=tail)
+        return Evaluation(
+            summary.reward,
+            violation,
+            TrainingData(episodes, violation, summary.horizon),
+            summary.undiscounted,
+            summary.arrived,
+            episodes.env_steps,
+            violation.candidates() if candidates else None,
+        )
+
+    def _tail(self, episodes: Episodes | Rollout, state: State) -> Any:
+        """What follows episodes that were cut off, as the critic of the costs says: of several constraints, a list."""
+        on = Rollout.of(episodes, self.device)
+        seen, lengths = self.player(state).vectors(on.last), on.live.sum(dim=0)
+        critic, unit = state.critics["cost"], state.spent.deviation if self.config.normalise_costs else 1.0
+        parts = self.constraint.parts if isinstance(self.constraint, Several) else (self.constraint,)
+
+        def of(k: int) -> Tail:
+            part = parts[k]
+            weights = part.gamma ** lengths.to(doubles(self.device)) * ~on.terminated
+            if not isinstance(self.constraint, Several):
+                return Tail(critic, seen, weights, part.domain, unit=unit)
+            before = tuple(float(i == k) for i in range(len(parts)))
+            after = self.constraint.width - len(before) - part.domain.dim
+            return Tail(critic, seen, weights, part.domain, before, after, unit)
+
+        tails = [of(k) for k in range(len(parts))]
+        return tails if isinstance(self.constraint, Several) else tails[0]
 
     def evaluate(self, state: State) -> Evaluation:
         """Episodes of an iteration, with a seed of its own."""
         seed = int(np.random.default_rng([self.seed, state.iteration]).integers(2**30))
-        return self.evaluation_of(self.episodes(self.player(state), self.config.episodes, seed, False))
+        player, wanted = self.player(state), self.config.episodes
+        if not self.in_tensors:
+            return self.evaluation_of(self.episodes(player, wanted, seed, False), state)
+        seeds = round_seeds(self.env.num_envs, wanted, seed)
+        rounds = [self._played(player, each, False) for each in seeds]
+        rollout = Rollout.joined([each for each, _ in rounds])
+        found = Summary(*np.mean([summary for _, summary in rounds], axis=0).tolist())
+        if not self.costs_in_tensors:
+            return self._evaluation(rollout.host(), found, True, state)
+        return self._evaluation(rollout, found, False, state)
+
+    @cached_property
+    def costs_in_tensors(self) -> bool:
+        """Whether the costs of an environment of tensors can be computed where it is: tried with one step."""
+        parts = self.constraint.parts if isinstance(self.constraint, Several) else (self.constraint,)
+        if not self.in_tensors or all(part.tensors for part in parts):
+            return self.in_tensors
+        seen = np.asarray(self.env.reset(seed=0)[0][:1].cpu())
+        done = np.zeros((1, *(self.actions.shape or ())), dtype=self.actions.dtype)
+        return all(part.tensors or (not part.asks and speaks_tensors(part, seen, done)) for part in parts)
 
     def remember(self, evaluation: Evaluation, state: State) -> None:
         """Evaluations choose what is kept."""
@@ -150,26 +257,24 @@ class EpisodicWorld:
         The critic of the costs is also trained at the worst point found and at a few random ones.
         """
         c, data = self.config, evaluation.data
-        e: Episodes = data.episodes
+        e = data.episodes = Rollout.of(data.episodes, self.device)
         player = self.player(state)
         random = self.constraint.domain.sample(c.index_points, int(state.rng.integers(2**31)))
         indices = np.concatenate([objective.points, random])
-        data.indices = [(self._tensor(y) - self._low) / self._wide for y in indices]
-        both = self._tensor(vectors(self.space, np.concatenate([e.flat(e.observations), e.last])))
-        if player.normaliser is not None:
-            mean, deviation = (self._tensor(part) for part in player.normaliser)
-            both = (both - mean) / deviation
+        data.indices = list(self._tensor(self.constraint.features(indices)))
+        both = player.vectors(torch.cat([e.flat(e.observations), e.last]))
         data.seen = both[: e.steps]
-        advantages, values = self._advantages(e, state, self._signals(e, data, indices, state), both, data.indices)
+        gammas = self._tensor(np.concatenate([[c.gamma], self.constraint.discounts(indices)]))
+        signals = self._signals(e, data, indices, state)
+        advantages, values = self._advantages(e, state, signals, both, data.indices, gammas)
         data.targets = advantages + values
         left = (data.targets[0] - values[0]).var(correction=0)
         data.explained = 1 - left / data.targets[0].var(correction=0).clamp(min=1e-30)
         unit = state.spent.deviation if c.normalise_costs else 1.0  # of what the critic of the costs sees
-        weights = np.concatenate([[objective.reward], -objective.prices * unit])
-        wanted = self._tensor(weights) @ advantages[: len(weights)]
+        weights = self._tensor(np.concatenate([[objective.reward], -objective.prices]))
+        wanted = weights[0] * advantages[0] + (weights[1:] * unit).float() @ advantages[1 : len(weights)]
         wanted = (wanted - wanted.mean()) / (wanted.std(correction=0) + 1e-8)
-        data.shown = data.seen.reshape(e.steps, *(self.space.shape or ())) if player.shaped else data.seen
-        actions = torch.as_tensor(e.flat(e.drawn), device=self.device)
+        data.shown, actions = player.shown(data.seen), e.flat(e.drawn)
         with torch.no_grad():
             log_probs = backprop.log_probabilities(state.policy, data.shown, actions)[0]
         if log_probs.shape != (e.steps,):
@@ -177,101 +282,74 @@ class EpisodicWorld:
                 f"`log_prob` of the policy must give one number a step, shape ({e.steps},); got "
                 f"{tuple(log_probs.shape)}."
             )
-        horizon = float((c.gamma ** np.arange(len(e.live)) @ e.live).mean())
-        return Batch(data.shown, actions, wanted, torch.full_like(wanted, 1 / e.steps), log_probs, horizon)
+        return Batch(data.shown, actions, wanted, torch.full_like(wanted, 1 / e.steps), log_probs, data.horizon)
 
-    def _signals(self, e: Episodes, data: TrainingData, indices: Array, state: State) -> Tensor:
-        """Rewards and costs at all steps, padded: (1 + k, T, n)."""
-        rewards = e.rewards * e.live
+    def _signals(self, e: Rollout, data: TrainingData, indices: Array, state: State) -> Tensor:
+        """Rewards and costs at all steps: (1 + k, steps)."""
+        rewards = e.flat(e.rewards).float()[None]
         if self.config.normalise_rewards:
             state.returned = state.returned.saw(e.returns(self.config.gamma))
-            rewards = rewards / state.returned.deviation
-        table = torch.zeros((1 + len(indices), *e.live.shape), device=self.device)
-        table[0] = self._tensor(rewards)
-        if len(indices):
-            table[1:, torch.as_tensor(e.live, device=self.device)] = self._costs(data.violation, indices)
-        if len(indices) and self.config.normalise_costs:
-            discount = self._tensor(self.constraint.gamma ** np.arange(len(e.live)))
-            sums = torch.einsum("t,ktn->kn", discount, table[1:])
-            state.spent = state.spent.saw(sums.cpu().numpy().ravel().astype(float))
-            table[1:] /= float(state.spent.deviation)
-        return table
-
-    def _costs(self, violation: EpisodeViolation, indices: Array) -> Tensor:
-        """Costs at points (k, m) and all steps: (k, steps)."""
-        there = violation.on_device
-        if there is None:
-            return self._tensor(violation.costs(indices))
-        with torch.no_grad():
-            return there.costs(there.tensor(indices)).float()
+            rewards = (rewards / state.returned.deviation).float()
+        if not len(indices):
+            return rewards
+        costs = data.violation.step_costs(indices, self.device)
+        if self.config.normalise_costs:
+            gammas = self._tensor(self.constraint.discounts(indices))
+            powers = gammas ** torch.arange(len(e.live), device=self.device)[:, None]  # (T, k)
+            sums = torch.einsum("tk,tkn->kn", powers, e.padded(costs))
+            state.spent = state.spent.saw(sums.reshape(-1))
+            costs = (costs / state.spent.deviation).float()
+        return torch.cat([rewards, costs])
 
     def _advantages(
-        self, e: Episodes, state: State, signals: Tensor, both: Tensor, indices: list[Tensor]
+        self, e: Rollout, state: State, signals: Tensor, both: Tensor, indices: list[Tensor], gammas: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Advantages and values of all signals, (1 + k, steps) each.
 
         After its last step, an episode that ended is worth nothing, and one that was cut off what the critic says.
         """
-        T, n = e.live.shape
-        live, going = torch.as_tensor(e.live, device=self.device), self._tensor(~e.terminated)
-        ends = torch.as_tensor(e.live.sum(axis=0), device=self.device)
-        values = signals.new_zeros(len(signals), T + 1, n)
-        with torch.no_grad():
-            outputs = [backprop.outputs(state.critics["reward"], both)[0].squeeze(-1)]
-            outputs += [backprop.outputs(state.critics["cost"], _beside(both, y))[0].squeeze(-1) for y in indices]
-            all_values = torch.stack(outputs)
-        values[:, :-1][:, live] = all_values[:, : e.steps]
-        values[:, ends, torch.arange(n, device=self.device)] = all_values[:, e.steps :] * going
-        gammas = signals.new_tensor([self.config.gamma] + [self.constraint.gamma] * len(indices))[:, None]
-        surprise = (signals + gammas[..., None] * values[:, 1:] - values[:, :-1]) * live
-        carry, running = gammas * self.config.trace, signals.new_zeros(len(signals), n)
-        for t in range(T - 1, -1, -1):
-            running = surprise[:, t] + carry * running
-            surprise[:, t] = running
-        return surprise[:, live], values[:, :-1][:, live]
+        found = critics.values(state.critics, both, indices)
+        here, after = found[:, : e.steps], found[:, e.steps :]
+        over = (e.final & e.terminated)[:, None]
+        cut = (e.final & ~e.terminated)[:, None]
+        values = e.padded(here)
+        ahead = after.expand(len(values), -1, -1)
+        advantages = gae(e.padded(signals), values, after, gammas[:, None], self.config.trace, over, cut, ahead)
+        return e.unpadded(advantages), here
 
-    def fit_critics(self, evaluation: Evaluation, state: State) -> Mapping[str, float]:
+    def fit_critics(self, evaluation: Evaluation, state: State) -> Mapping[str, Tensor]:
         """Fit both critics, and watch the observations."""
         data, c = evaluation.data, self.config
         loss = self._fit(data, state)
         if c.normalise:
-            e = data.episodes
-            state.observed = state.observed.saw(vectors(self.space, e.flat(e.observations)).astype(float))
+            e, plain = data.episodes, replace(self.player(state), normaliser=None)
+            state.observed = state.observed.saw(plain.vectors(e.flat(e.observations)))
         with torch.no_grad():
-            stats = torch.stack([loss, data.explained, state.policy.entropy(data.shown).mean()]).tolist()
-        return dict(zip(("critic_loss", "explained_variance", "entropy"), stats, strict=True))
+            entropy = state.policy.entropy(data.shown).mean()
+        return {"critic_loss": loss, "explained_variance": data.explained, "entropy": entropy}
 
     def _fit(self, data: TrainingData, state: State) -> Tensor:
-        """Least squares on the same minibatches; V_c at one index point of the batch each."""
-        seen, targets, points = data.seen, data.targets, data.indices
-        assert seen is not None
-        assert targets is not None
-        critics, memory = state.critics, state.critic_memory
-        flat, loss = Flat(critics["reward"], critics["cost"]), seen.new_zeros(())
-        for _ in range(self.config.critic_epochs):
-            order = torch.as_tensor(state.rng.permutation(len(seen)), device=self.device)
-            for part in torch.split(order, self.config.minibatch):
-                k = int(state.rng.integers(len(points)))
-                loss = _regress(critics["reward"], seen[part], targets[0][part])
-                _regress(critics["cost"], _beside(seen[part], points[k]), targets[k + 1][part])
-                flat.adam(memory, self.config.critic_rate)
-        return loss
+        assert data.seen is not None
+        assert data.targets is not None
+        c = self.config
+        how: dict[str, Any] = {"epochs": c.critic_epochs, "minibatch": c.minibatch, "rate": c.critic_rate}
+        return critics.fit(state.critics, state.critic_memory, data.seen, data.indices, data.targets, state.rng, **how)
 
     def _tensor(self, values: Array) -> Tensor:
         return torch.as_tensor(np.array(values, dtype=np.float32), device=self.device)
 
 
-def _regress(net: nn.Module, inputs: Tensor, targets: Tensor) -> Tensor:
-    """The mean squared error, of which the gradients are set."""
-    values, back = backprop.outputs(net, inputs)
-    error = values - targets[:, None]
-    back(error * (2 / len(inputs)))
-    return (error**2).mean()
-
-
-def _beside(seen: Tensor, y: Tensor) -> Tensor:
-    """Observations with an index point beside each."""
-    return torch.cat([seen, y.expand(len(seen), -1)], dim=1)
+def together(constraint: SemiInfiniteCost | Several | Sequence[SemiInfiniteCost]) -> SemiInfiniteCost | Several:
+    """One constraint, or several as one."""
+    if isinstance(constraint, SemiInfiniteCost):
+        return constraint.for_steps()
+    if isinstance(constraint, Several):
+        return constraint
+    if not isinstance(constraint, list | tuple):
+        raise lsip.ModelError(
+            f"`constraint` must be an rl.SemiInfiniteCost, or a list of them; got {type(constraint).__name__}."
+        )
+    return Several(constraint)
 
 
 def _periodic(env: AnyEnv) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from .si_cppo_config import SICPPOConfig
 
 def EPO(
     problem: Any,
-    constraint: SemiInfiniteCost | None = None,
+    constraint: SemiInfiniteCost | Sequence[SemiInfiniteCost] | None = None,
     config: SICPPOConfig | None = None,
     *,
     eta: float | None = None,

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+
+from .lifted import doubles
 
 Memory = dict[str, Any]  # what is kept from one step to the next: tensors and numbers, none at first
+STEPPED = ("count", "mean", "square")  # of Adam
 
 
 class Flat:
@@ -33,10 +36,20 @@ class Flat:
         if most is not None:
             self.gradient.mul_((most / (self.gradient.norm() + 1e-6)).clamp(max=1.0))
         if "count" not in memory:
-            memory |= {"count": 0, "mean": torch.zeros_like(self.vector), "square": torch.zeros_like(self.vector)}
+            none = torch.zeros((), dtype=doubles(self.vector.device), device=self.vector.device)
+            memory |= {"count": none, "mean": torch.zeros_like(self.vector), "square": torch.zeros_like(self.vector)}
         count, mean, square = memory["count"] + 1, memory["mean"], memory["square"]
         memory["count"] = count
         mean.lerp_(self.gradient, 1 - decay[0])
         square.mul_(decay[1]).addcmul_(self.gradient, self.gradient, value=1 - decay[1])
         length = (square / (1 - decay[1] ** count)).sqrt_().add_(1e-8)
-        self.vector.addcdiv_(mean, length, value=-rate / (1 - decay[0] ** count))
+        self.vector.addcdiv_(mean * (-rate / (1 - decay[0] ** count)), length)
+
+    def moved(self, memory: Memory) -> list[Tensor]:
+        """Copies of all that a step of Adam changes."""
+        return [self.vector.clone(), *(memory[name].clone() for name in STEPPED if name in memory)]
+
+    def put_back(self, memory: Memory, wanted: Tensor, before: list[Tensor]) -> None:
+        """Where `wanted` is true on the device, undo all steps since `moved` gave these copies."""
+        for now, then in zip([self.vector, *(memory[name] for name in STEPPED)], before, strict=True):
+            now.copy_(torch.where(wanted, then, now))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -25,6 +25,7 @@ from . import batched_search, fixed_grid, rules, schedules, updates, validation
 from . import checkpoint as checkpoints
 from . import evaluation as evaluations
 from .errors import GivenCodeError, code_of
+from .lifted import doubles
 from .logs import Folder, Log, Row, progress
 from .rules import Choice, Objective, Rule
 from .schedules import Schedule, at
@@ -64,7 +65,7 @@ class World(Protocol):
     def batch(self, evaluation: Evaluation, objective: Objective, update: Update, state: State) -> Batch:
         """What a step towards the objective needs."""
 
-    def fit_critics(self, evaluation: Evaluation, state: State) -> Mapping[str, float]:
+    def fit_critics(self, evaluation: Evaluation, state: State) -> Mapping[str, torch.Tensor]:
         """What follows a step, such as fitting critics; numbers that tell of it."""
 
 
@@ -79,15 +80,24 @@ class RunConfig:
     verbose: bool = False
     checkpoint: str | Path | None = None
     every: int = 1
-    callback: Callback | None = None
+    callback: Callback | Sequence[Callback] | None = None
     after: Callable[[], bool] = field(default=lambda: False)  # of every iteration; true stops
 
     def __post_init__(self) -> None:
         validation.flag("tensorboard", self.tensorboard)
         validation.flag("verbose", self.verbose)
         validation.count("every", self.every)
-        validation.function("callback", self.callback, "agent", "report")
+        for each in self.callbacks:
+            validation.function("callback", each, "agent", "report")
         checkpoints.check_target(self.checkpoint)
+
+    @property
+    def callbacks(self) -> tuple[Callback, ...]:
+        """All of them, in their order."""
+        if isinstance(self.callback, list | tuple):
+            return tuple(self.callback)
+        one: Any = self.callback
+        return () if one is None else (one,)
 
 
 class Learner(ABC):
@@ -152,9 +162,9 @@ class Learner(ABC):
                     if run.checkpoint is not None and state.iteration % run.every == 0:
                         log.flush()
                         self.save(run.checkpoint)
-                    if run.callback is not None:
+                    for callback in run.callbacks:
                         with code_of("The callback"):
-                            stop = bool(answer("callback", run.callback, self, report)) or stop
+                            stop = bool(answer("callback", callback, self, report)) or stop
         except GivenCodeError as error:
             undo()
             raise type(error)(f"{error} This was {place}; {self._kept(run, first)}") from error.__cause__
@@ -199,12 +209,12 @@ class Learner(ABC):
         rate = at("learning_rate", self.learning_rate, share)
         with code_of(f"The update {type(self.update).__name__}"):
             stats = self.update.step(state.policy, batch, rate, state.rng, state.memory)
-        numbers = _numbers(stats)
-        if not np.isfinite(list(numbers.values())).all():
+        numbers = _numbers(stats, world.fit_critics(evaluation, state))
+        of_step = {name: numbers[name] for name in stats}
+        if not np.isfinite(list(of_step.values())).all():
             raise lsip.ModelError(
-                f"The step of iteration {state.iteration} is no number ({numbers}): lower the learning rate."
+                f"The step of iteration {state.iteration} is no number ({of_step}): lower the learning rate."
             )
-        numbers |= world.fit_critics(evaluation, state)
         if np.isfinite(worst.bound):
             numbers["violation_bound"] = worst.bound
         state.steps += evaluation.steps
@@ -295,13 +305,14 @@ def rebuilt(settings: Mapping[str, Any], parts: Mapping[str, Any], names: tuple[
     }
 
 
-def _numbers(stats: Mapping[str, torch.Tensor]) -> dict[str, float]:
-    """Tensors without axes as floats, in one copy."""
+def _numbers(stats: Mapping[str, torch.Tensor], others: Mapping[str, torch.Tensor]) -> dict[str, float]:
+    """Tensors without axes as floats, those of a step and others, in one copy."""
     if not isinstance(stats, Mapping) or not all(isinstance(t, torch.Tensor) and not t.ndim for t in stats.values()):
         raise lsip.ModelError(
             "`step` of an update gives numbers by name, tensors without axes, or none at all: {}; got "
             f"{validation.shown(stats)}."
         )
-    if not stats:
+    told = {**stats, **others}
+    if not told:
         return {}
-    return dict(zip(stats, torch.stack([t.detach() for t in stats.values()]).tolist(), strict=True))
+    return dict(zip(told, torch.stack([t.detach().to(doubles(t.device)) for t in told.values()]).tolist(), strict=True))

@@ -21,7 +21,7 @@ HOW = ("num_envs", "vectorization_mode")  # what `make_vec` adds to the options 
 def named(env: VectorEnv) -> Named | None:
     """Its name, how many copies there are, how they are stepped, and what was changed of it; None without a name."""
     bare: Any = env.env if isinstance(env, FlattenObservation) else env  # compound observations are always flattened
-    spec, changed = bare.spec, []
+    spec, changed = getattr(bare, "spec", None), []
     if spec is None:
         return None
     while bare is not bare.unwrapped:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium as gym
@@ -37,6 +37,24 @@ class Episodes:
     terminated: NDArray[np.bool_]  # (n,): the others were cut off, and would have gone on
     last: Array  # (n, …), the observation after the last step
     env_steps: int = 0  # made in all, those included that copies made after the end of their episode
+    info: Mapping[str, Array] = field(default_factory=dict)  # (T, n, …), what else was told of steps, if it was kept
+
+    @property
+    def next_observations(self) -> Array:
+        """What followed each step: (T, n, …)."""
+        after = np.concatenate([self.observations[1:], self.last[None].astype(self.observations.dtype)])
+        ends = np.maximum(self.live.sum(axis=0) - 1, 0)
+        after[ends, np.arange(self.count)] = self.last
+        return after
+
+    def more(self, asks: Sequence[str]) -> dict[str, Any]:
+        """What a cost asks for besides observations and actions, at the steps that exist."""
+        known: dict[str, Any] = {}
+        if "next_obs" in asks:
+            known["next_obs"] = self.flat(self.next_observations)
+        if "info" in asks:
+            known["info"] = {key: self.flat(told) for key, told in self.info.items()}
+        return known
 
     @property
     def steps(self) -> int:
@@ -59,11 +77,20 @@ class Episodes:
     def first(self, count: int) -> Episodes:
         """The first so many episodes: copies play whole rounds, which may be more than was asked for."""
         kept = {name: getattr(self, name)[:, :count] for name in OVER_TIME}
-        return Episodes(**kept, terminated=self.terminated[:count], last=self.last[:count], env_steps=self.env_steps)
+        info = {key: told[:, :count] for key, told in self.info.items()}
+        ends = {"terminated": self.terminated[:count], "last": self.last[:count]}
+        return Episodes(**kept, **ends, env_steps=self.env_steps, info=info)
 
 
 def as_vector(env: AnyEnv) -> VectorEnv:
-    """A vector environment; a single one becomes a vector of one, and compound observations are flattened."""
+    """A vector environment; a single one becomes a vector of one, and compound observations are flattened.
+
+    One of tensors is one already.
+    """
+    own: Any = env
+    if hasattr(own, "device") and hasattr(own, "max_episode_steps") and hasattr(own, "num_envs"):
+        vector: VectorEnv = own
+        return vector
     if isinstance(env, gym.Env):
         single = env
         return as_vector(SyncVectorEnv([lambda: single]))
@@ -81,15 +108,17 @@ def collect(
     seed: int,
     to_env: Callable[[Array], Array] = lambda actions: actions,
     most_steps: int = 100_000,
+    told: bool = False,
 ) -> Episodes:
     """At least so many episodes; each copy of the environment plays the same number of them, from reset to end.
 
     Every round begins with a reset, so that nothing is carried over from one collection to the next: the same seed and
     the same policy give the same episodes. `to_env` turns what the policy draws into what the environment takes. An
-    episode that is longer than `most_steps` is taken for one that never ends.
+    episode that is longer than `most_steps` is taken for one that never ends. With `told`, numbers in the environment's
+    `info` are kept for costs that ask for them.
     """
     seeds = round_seeds(env.num_envs, episodes, seed)
-    return joined([play_round(env, act, each, to_env, most_steps) for each in seeds])
+    return joined([play_round(env, act, each, to_env, most_steps, told) for each in seeds])
 
 
 def round_seeds(copies: int, episodes: int, seed: int) -> list[int]:
@@ -103,8 +132,10 @@ def play_round(
     seed: int,
     to_env: Callable[[Array], Array] = lambda actions: actions,
     most_steps: int = 100_000,
+    told: bool = False,
+    until: int | None = None,
 ) -> Episodes:
-    """One episode of every copy."""
+    """One episode of every copy; with `until`, it is cut off after so many steps."""
     mode = env.metadata.get("autoreset_mode")
     if mode == AutoresetMode.DISABLED:
         raise lsip.ModelError("The environment does not reset its copies by itself; choose another autoreset mode.")
@@ -114,7 +145,11 @@ def play_round(
     running, terminated = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
     last = _checked_array("observations", observations, n)
     record: list[tuple[Array, ...]] = []
+    infos: list[dict[str, Array]] = []
     while running.any():
+        if len(record) == until:
+            last[running] = _checked_array("observations", observations, n)[running]
+            break
         if len(record) >= most_steps:
             raise lsip.ModelError(
                 f"An episode did not end within {most_steps} steps; give the environment a time limit."
@@ -132,6 +167,8 @@ def play_round(
             raise lsip.ModelError(f"The environment must give ({n},) rewards, one for each copy; got {earned.shape}.")
         _check_finite("reward", earned, running, len(record))
         record.append((seen, actions, drawn, earned, running.copy()))
+        if told:
+            infos.append(_told(info, n))
         ends = _flags("terminations", ended, n)
         done = running & (ends | _flags("truncations", cut, n))
         if done.any():
@@ -147,8 +184,36 @@ def play_round(
         observations = following
     parts = [np.stack(part) for part in zip(*record, strict=True)]
     return Episodes(
-        **dict(zip(OVER_TIME, parts, strict=True)), terminated=terminated, last=last, env_steps=n * len(record)
+        **dict(zip(OVER_TIME, parts, strict=True)),
+        terminated=terminated,
+        last=last,
+        env_steps=n * len(record),
+        info=_over_time(infos),
     )
+
+
+def _told(info: Mapping[str, Any], n: int) -> dict[str, Array]:
+    """The numbers (n, …) that an environment told of a step, of copies that were reset in it those of before."""
+    told = {}
+    for key, values in info.items():
+        plain = isinstance(values, np.ndarray) and values.dtype.kind in "biuf" and values.shape[:1] == (n,)
+        if plain and not key.startswith("_"):
+            told[key] = values.astype(float)
+    final = info.get("final_info")
+    if isinstance(final, Mapping):
+        for key, values in _told(final, n).items():
+            ended = np.asarray(final.get(f"_{key}", np.ones(n)), dtype=bool)
+            told[key] = told.get(key, np.zeros_like(values))
+            told[key][ended] = values[ended]
+    return told
+
+
+def _over_time(infos: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+    """Numbers by name, (T, n, …); zero where there were none."""
+    first: dict[str, Array] = {}
+    for each in infos:
+        first = {**each, **first}
+    return {key: np.stack([each.get(key, np.zeros_like(like)) for each in infos]) for key, like in first.items()}
 
 
 def _checked_array(name: str, values: object, n: int) -> Array:
@@ -191,13 +256,23 @@ def joined(rounds: Sequence[Episodes]) -> Episodes:
         return rounds[0]
     longest = max(len(r.rewards) for r in rounds)
 
+    def padded(values: Array) -> Array:
+        missing = longest - len(values)
+        return np.concatenate([values, np.zeros((missing, *values.shape[1:]), dtype=values.dtype)])
+
     def beside(name: str) -> Array:
-        parts = []
-        for r in rounds:
-            values = getattr(r, name)
-            missing = longest - len(values)
-            parts.append(np.concatenate([values, np.zeros((missing, *values.shape[1:]), dtype=values.dtype)]))
-        return np.concatenate(parts, axis=1)
+        return np.concatenate([padded(getattr(r, name)) for r in rounds], axis=1)
+
+    known: dict[str, Array] = {}
+    for r in rounds:
+        known |= r.info
+    info = {
+        key: np.concatenate(
+            [padded(r.info.get(key, np.zeros((len(r.live), r.count, *like.shape[2:])))) for r in rounds], axis=1
+        )
+        for key, like in known.items()
+    }
 
     ends = {name: np.concatenate([getattr(r, name) for r in rounds]) for name in ("terminated", "last")}
-    return Episodes(**{name: beside(name) for name in OVER_TIME}, **ends, env_steps=sum(r.env_steps for r in rounds))
+    made = sum(r.env_steps for r in rounds)
+    return Episodes(**{name: beside(name) for name in OVER_TIME}, **ends, env_steps=made, info=info)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,10 +77,10 @@ class RankedPoints:
     def joined(self, known: Array, merge: float, above: float = -np.inf) -> Array:
         """Known points, and those found that lack more than `above` and are not near any of them."""
         domain = self.violation.domain
-        near = merge * np.where(domain.upper > domain.lower, domain.upper - domain.lower, 1.0)
         kept = [*known.reshape(-1, domain.dim)]
         lacks = self.values if self.room is None or above == -np.inf else self.values + self.room(self.points)
         for point, lack in zip(self.points, lacks, strict=True):
+            near = merge * _width(domain, point)
             if lack > above and not any((np.abs(point - other) < near).all() for other in kept):
                 kept.append(point)
         return np.array(kept).reshape(-1, domain.dim)
@@ -97,8 +98,10 @@ def separate(
     """What an oracle finds; the values at candidates (k, m), where there are any, count as well.
 
     An oracle that fails is reported, and the error raised; with a `fallback`, that one is asked instead, and a warning
-    says so.
+    says so. Of several constraints, each is searched by itself.
     """
+    if hasattr(violation, "parts"):
+        return _of_parts(violation, oracle, target, seed, fallback, candidates)
     try:
         answer = _asked(violation, oracle, target, seed)
     except lsip.LSIPError as error:
@@ -114,6 +117,36 @@ def separate(
         points, values = np.concatenate([points, places[[k]]]), np.append(values, there[k])
     order = np.argsort(-values, kind="stable")
     return RankedPoints(violation, points[order], values[order], float(answer.bound), answer.trusts)
+
+
+def _of_parts(
+    violation: Any,
+    oracle: lsip.oracles.Oracle,
+    target: float,
+    seed: int,
+    fallback: lsip.oracles.Oracle | None,
+    candidates: Array | None,
+) -> RankedPoints:
+    """What an oracle finds on each of several sets, as points of all."""
+    domain = violation.domain
+    named = {} if candidates is None else {k: y for k, _, y in domain.split(candidates)}
+    found = [
+        separate(part, oracle, target, seed, fallback=fallback, candidates=named.get(k))
+        for k, part in enumerate(violation.parts)
+    ]
+    points = np.concatenate([domain.lift(k, each.points) for k, each in enumerate(found)])
+    values = np.concatenate([each.values for each in found])
+    order = np.argsort(-values, kind="stable")
+    trusts = tuple(sorted({said for each in found for said in each.trusts}))
+    return RankedPoints(violation, points[order], values[order], max(each.bound for each in found), trusts)
+
+
+def _width(domain: Any, point: Array) -> Array:
+    """How wide an index set is in each coordinate; of several, that of the point."""
+    if hasattr(domain, "width"):
+        width: Array = domain.width(point)
+        return width
+    return np.where(domain.upper > domain.lower, domain.upper - domain.lower, 1.0)
 
 
 def _asked(

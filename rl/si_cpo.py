@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
@@ -163,7 +164,7 @@ class SICPO(Learner):
         verbose: bool = False,
         checkpoint: str | Path | None = None,
         every: int | None = None,
-        callback: Callback | None = None,
+        callback: Callback | Sequence[Callback] | None = None,
     ) -> SICPO:
         """Go on for so many iterations.
 
@@ -183,7 +184,7 @@ class SICPO(Learner):
         checkpoint, every
             A file that is written every so many iterations (1000) and at the end; `load` goes on from it.
         callback
-            Called with the agent and every `Report`; returning True stops.
+            Called with the agent and every `Report`, one or a list of them; any that returns True stops.
         """
         goal = self.iteration + validation.work("iterations", validation.count("iterations", iterations))
         pace = 1000 if every is None else every

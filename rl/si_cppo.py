@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from itertools import pairwise
@@ -24,7 +24,7 @@ from . import named_env, validation
 from .batched_search import BatchedSearch
 from .certify import Guarantee, certify
 from .constraint import SemiInfiniteCost
-from .episodic import EpisodicWorld, innermost
+from .episodic import EpisodicWorld, innermost, together
 from .errors import NoGoodPolicyWarning
 from .learner import SETTINGS, Callback, Evaluation, Learner, RunConfig, by_path, rebuilt
 from .logs import Row, check_folder
@@ -34,6 +34,7 @@ from .rollouts import AnyEnv, Episodes, as_vector
 from .rules import Rule, Switch
 from .schedules import at
 from .separation import TUNING, RankedPoints, Room, separate
+from .several import Several, violation_of
 from .si_cppo_config import Settings, SICPPOConfig
 from .state import KeptPolicy, Report, is_part
 from .updates import PPO, Update
@@ -71,7 +72,9 @@ class SICPPO(Learner):
         are flattened, for the constraint too (`gymnasium.spaces.flatten`: keys in order, numbers as unit vectors).
     constraint
         A `SemiInfiniteCost` with a cost of points, observations and actions; an `lsip.Finite` domain gives finitely
-        many constraints.
+        many constraints. Or a list of such constraints, each with its own index set, bound and discount; then y is
+        reported as (k, y, 0, …) for the k-th, padded to the longest. The worst of all is what violates most as it
+        is: divide costs and bounds by what is much of each.
     config
         A `SICPPOConfig`; its fields may also be given by name.
     update
@@ -94,6 +97,8 @@ class SICPPO(Learner):
     workers
         Who plays the episodes: this process by default; "ray", or an `rl.RayRollouts` with settings, plays them on Ray
         across cores or a cluster. The run is the same. `close` ends the workers.
+    evaluation_env
+        Where policies are judged, evaluated and certified, by whole episodes; the environment itself by default.
     """
 
     world: EpisodicWorld
@@ -102,7 +107,7 @@ class SICPPO(Learner):
     def __init__(
         self,
         env: AnyEnv,
-        constraint: SemiInfiniteCost,
+        constraint: SemiInfiniteCost | Sequence[SemiInfiniteCost],
         config: SICPPOConfig | None = None,
         *,
         update: Update | None = None,
@@ -114,6 +119,7 @@ class SICPPO(Learner):
         device: str = "auto",
         tensorboard: str | Path | None = None,
         workers: Literal["ray"] | RayRollouts | None = None,
+        evaluation_env: AnyEnv | None = None,
         **settings: Unpack[Settings],
     ) -> None:
         c = _config(config, settings)
@@ -134,7 +140,9 @@ class SICPPO(Learner):
             fallback,
         )
         self.folder = check_folder(tensorboard)
-        self.world = EpisodicWorld(env, constraint, c, policy, pick_device(device), workers)
+        self.world = EpisodicWorld(env, constraint, c, policy, pick_device(device), workers, evaluation_env)
+        if oracle is None and self.world.costs_in_tensors and not _finite(self.constraint):
+            self.oracle = BatchedSearch()  # so that the search stays on the device, too
         self.state = self.world.begin(self.seed)
         self._looking = torch.Generator(device=self.device)  # of predictions; a run has a seed a round instead
         self._looking.manual_seed(self.seed + 1)
@@ -142,7 +150,8 @@ class SICPPO(Learner):
     @legibly
     def __repr__(self) -> str:
         best = "no feasible policy yet" if self.best is None else f"best feasible return {self.best[0]:.4g}"
-        name = getattr(self.env.spec, "id", None) or type(innermost(self.env)).__name__
+        spec = getattr(self.env, "spec", None)
+        name = getattr(spec, "id", None) or type(innermost(self.env)).__name__
         return f"{type(self).__name__} on {name}, {self.iteration} iterations, {self.total_steps} steps, {best}"
 
     env = property(lambda self: self.world.env, doc="The environment, as a vector.")
@@ -216,7 +225,7 @@ class SICPPO(Learner):
     def _fresh(self, count: int, seed: int, deterministic: bool) -> Episodes:
         validation.flag("deterministic", deterministic)
         with self._using_best() as player:
-            played = self.world.episodes(player, validation.count("count", count), validation.seed(seed), deterministic)
+            played = self.world.fresh(player, validation.count("count", count), validation.seed(seed), deterministic)
         return played.first(count)
 
     def certify(
@@ -241,17 +250,25 @@ class SICPPO(Learner):
         horizon
             The most steps of an episode, where costs are not discounted; the limit of the environment by default.
         deterministic
-            Whether the policy takes its most likely actions.
+            Whether the policy takes its most likely actions, as `predict` does by default; else it draws them, as
+            `predict(…, deterministic=False)` does. The guarantee says which of the two it is about (`policy`).
         """
         self._warn()
         validation.number("delta", delta, "probability")  # before 20,000 episodes are played for it
         fresh = int(np.random.SeedSequence().generate_state(1)[0] >> 1) if seed is None else seed
         limit = None if horizon is None else validation.count("horizon", horizon)
-        if limit is None and self.constraint.gamma == 1:
-            limit = getattr(self.env.spec, "max_episode_steps", None)
-            limit = limit or getattr(self.env.unwrapped, "max_episode_steps", None)
+        if limit is None and self.constraint.gamma == 1:  # of several, the largest
+            limit = getattr(getattr(self.env, "spec", None), "max_episode_steps", None)
+            limit = limit or getattr(innermost(self.env), "max_episode_steps", None)
         played = self._fresh(episodes, fresh, deterministic)
-        return certify(self.constraint, played, delta=delta, horizon=limit)
+        if isinstance(self.constraint, Several):
+            # δ is not divided: the worst point of all sets is one point, too.
+            each = [certify(part, played, delta=delta, horizon=limit) for part in self.constraint.parts]
+            k = int(np.argmax([one.bound for one in each]))
+            found = replace(each[k], y=self.constraint.domain.lift(k, each[k].y[None])[0])
+        else:
+            found = certify(self.constraint, played, delta=delta, horizon=limit)
+        return replace(found, policy="deterministic" if deterministic else "stochastic")
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
@@ -265,7 +282,7 @@ class SICPPO(Learner):
         checkpoint: str | Path | None = None,
         every: int | None = None,
         target: float | None = None,
-        callback: Callback | None = None,
+        callback: Callback | Sequence[Callback] | None = None,
     ) -> SICPPO:
         """Go on until so many steps have been made in all.
 
@@ -289,7 +306,7 @@ class SICPPO(Learner):
         target
             Stop as soon as a feasible policy returns this much.
         callback
-            Called with the agent and every `Report`; returning True stops.
+            Called with the agent and every `Report`, one or a list of them; any that returns True stops.
         """
         goal = validation.work("total_steps", total_steps)
         validation.count("evaluate_every", evaluate_every)
@@ -318,7 +335,9 @@ class SICPPO(Learner):
     def _iterate(self, started: float, share: float) -> Report:
         if callable(self.config.entropy) and isinstance(self.update, PPO):
             self.update = replace(self.update, entropy=at("entropy", self.config.entropy, share, "finite"))
-        return super()._iterate(started, share)
+        # Weights change while they are in use: copies of them in lower precision must not be kept.
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.amp, cache_enabled=False):
+            return super()._iterate(started, share)
 
     def _row(self, report: Report) -> Row:
         row = super()._row(report) | {"evaluation_reward": "", "evaluation_violation": ""}
@@ -356,8 +375,8 @@ class SICPPO(Learner):
         self, count: int, seed: int, deterministic: bool, sure: float | None, *oracles: lsip.oracles.Oracle
     ) -> Report:
         """A report of fresh episodes, of which several oracles may look for the worst; None is for no margin."""
-        episodes = self.world.episodes(self.world.player(self.state), count, seed, deterministic)
-        evaluation = self.world.evaluation_of(episodes)
+        episodes = self.world.fresh(self.world.player(self.state), count, seed, deterministic)
+        evaluation = self.world.evaluation_of(episodes, self.state)
         options: dict[str, Any] = {"fallback": self.fallback, "candidates": evaluation.candidates}
         place = int(np.random.default_rng(seed).integers(2**31))
         answers = [separate(evaluation.violation, oracle, 0.0, place, **options) for oracle in oracles]
@@ -390,10 +409,12 @@ class SICPPO(Learner):
             return np.inf
         if alike(episodes):
             return 0.0
-        upper = UpperViolation(self.constraint, episodes, self.device, chance=chance)
+        shown: Any = evaluation.violation
+        options: dict[str, Any] = {"chance": chance, "tail": shown.tail}
+        upper = violation_of(self.constraint, shown.episodes, self.device, UpperViolation, **options)
         named = evaluation.candidates
         looked = worst.points if named is None else np.concatenate([worst.points, named])
-        options: dict[str, Any] = {"fallback": self.fallback, "candidates": looked}
+        options = {"fallback": self.fallback, "candidates": looked}
         return max(separate(upper, oracle, 0.0, place, **options).value for oracle in oracles) - worst.value
 
     def judge(self, feasible: float = 0.0) -> None:
@@ -440,7 +461,7 @@ class SICPPO(Learner):
         if self.best is None:
             return -np.inf
         with self._using_best() as player:
-            return float(self.world.episodes(player, episodes, seed, True).returns(self.config.gamma).mean())
+            return float(self.world.fresh(player, episodes, seed, True).returns(self.config.gamma).mean())
 
     def remember(self, report: Report, better: bool) -> None:
         """Take note of an evaluation, and of the policy if it is better than all before."""
@@ -461,7 +482,7 @@ class SICPPO(Learner):
         cls,
         path: str | Path,
         env: AnyEnv | None = None,
-        constraint: SemiInfiniteCost | None = None,
+        constraint: SemiInfiniteCost | Sequence[SemiInfiniteCost] | None = None,
         *,
         update: Update | None = None,
         oracle: lsip.oracles.Oracle | None = None,
@@ -471,6 +492,7 @@ class SICPPO(Learner):
         device: str = "auto",
         tensorboard: str | Path | None = None,
         workers: Literal["ray"] | RayRollouts | None = None,
+        evaluation_env: AnyEnv | None = None,
     ) -> SICPPO:
         """An agent that goes on as if it had never stopped; the environment's own `constraint()` is the default.
 
@@ -490,24 +512,31 @@ class SICPPO(Learner):
             held = sum(array.size for array in arrays.values())
         if env is None:
             env = named_env.make(path, named, held)
-        limits = _own(env) if constraint is None else constraint
+        limits: Any = together(_own(env) if constraint is None else constraint)
         with checkpoints.reading(path, cls.kind, facts):
             _check_sizes(path, kept, env, limits, arrays)
         agent = cls.__new__(cls)
         options: dict[str, Any] = {"device": device, "tensorboard": tensorboard, "workers": workers, "policy": policy}
+        options["evaluation_env"] = evaluation_env
         SICPPO.__init__(agent, env, limits, kept, seed=seed, **rebuilt_parts, **options)
         agent.learning_rate = rate
         agent._restore(path, facts, arrays)
         return agent
 
 
-def _searcher(constraint: SemiInfiniteCost) -> lsip.oracles.Oracle:
+def _searcher(constraint: Any) -> lsip.oracles.Oracle:
     """Branch-and-bound where Lipschitz constants let it prove something with few boxes, else many searches at once."""
     if getattr(constraint, "lipschitz", None) is not None and constraint.domain.dim <= TUNING.coordinates:
         return lsip.oracles.BranchAndBound(max_boxes=TUNING.boxes)
-    discrete = isinstance(getattr(constraint, "domain", None), lsip.Finite)
-    batched = getattr(constraint, "tensors", False) and not discrete
+    several = constraint if isinstance(constraint, list | tuple) and constraint else [constraint]
+    batched = all(getattr(part, "tensors", False) for part in several) and not any(map(_finite, several))
     return BatchedSearch() if batched else CLIMBING
+
+
+def _finite(constraint: Any) -> bool:
+    """Whether there are finitely many index points, or some of several constraints have finitely many."""
+    parts = getattr(constraint, "parts", (constraint,))
+    return any(isinstance(getattr(part, "domain", None), lsip.Finite) for part in parts)
 
 
 def _config(config: SICPPOConfig | None, settings: Settings) -> SICPPOConfig:
@@ -529,10 +558,12 @@ def _check_sizes(
 ) -> None:
     """Refuse networks of other sizes than the file holds, before any are made: a file may ask for anything."""
     space = as_vector(env).single_observation_space
-    if not isinstance(constraint, SemiInfiniteCost) or not isinstance(space, gym.spaces.Box | gym.spaces.Discrete):
+    if not isinstance(constraint, SemiInfiniteCost | Several):
+        return
+    if not isinstance(space, gym.spaces.Box | gym.spaces.Discrete):
         return  # whoever is to learn says what is wrong with them
     seen = width(space)
-    for critic, first in (("reward", seen), ("cost", seen + constraint.domain.dim)):
+    for critic, first in (("reward", seen), ("cost", seen + constraint.width)):
         for i, (before, after) in enumerate(pairwise([first, *config.hidden, 1])):
             name = f"critics/{critic}.{2 * i}.weight"
             if arrays[name].shape == (after, before):

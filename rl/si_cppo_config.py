@@ -42,6 +42,9 @@ class Settings(TypedDict, total=False):
     confirmation: int
     confidence: float
     threads: int
+    rollout: int | None
+    amp: bool
+    compile: bool
 
 
 @dataclass(frozen=True)
@@ -74,12 +77,17 @@ class SICPPOConfig:
     confirmation: int = 4  # times as many, by which one is judged again that looks feasible
     confidence: float = 0.95  # with which these must show it, at every y and for all that a run keeps
     threads: int = 1  # of torch, while learning
+    rollout: int | None = None  # steps after which an episode is cut off; critics say what follows. None plays it whole
+    amp: bool = False  # networks compute in bfloat16 where torch's autocast says that they may
+    compile: bool = False  # `torch.compile` makes kernels of the networks
 
     def __post_init__(self) -> None:
         counts = "episodes epochs critic_epochs minibatch threads evaluation_episodes confirmation"
         for name in counts.split():
             validation.count(name, getattr(self, name))
         validation.count("index_points", self.index_points, 0)
+        if self.rollout is not None:
+            validation.count("rollout", self.rollout)
         for each in fields(self):
             if each.type == "bool":
                 flag(each.name, getattr(self, each.name))

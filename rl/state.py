@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from lsip.schema import Schema, conform, double, flag, number, whole
 
 from .flat import Memory
+from .lifted import doubles
 from .policies import Policy
 
 Array = NDArray[np.float64]
@@ -40,26 +41,38 @@ class Report(NamedTuple):
 
 
 class Normaliser(NamedTuple):
-    """Running mean and mean square of numbers or vectors."""
+    """Running mean and mean square of numbers or vectors, on the device where these are."""
 
-    mean: Array
-    square: Array
+    mean: Tensor
+    square: Tensor
     seen: int = 0
 
-    def saw(self, values: Array) -> Normaliser:
+    @classmethod
+    def of(cls, shape: tuple[int, ...] = (), device: torch.device | None = None) -> Normaliser:
+        """One that has seen nothing."""
+        kind = doubles(device or torch.device("cpu"))
+        return cls(torch.zeros(shape, dtype=kind, device=device), torch.ones(shape, dtype=kind, device=device))
+
+    def saw(self, values: Tensor) -> Normaliser:
         """With the rows of `values` (N, …), too."""
+        values = values.to(self.mean)
         share = len(values) / (self.seen + len(values))
-        square = self.square if self.seen else 0.0
+        square = self.square if self.seen else torch.zeros_like(self.square)
         return Normaliser(
-            (1 - share) * self.mean + share * values.mean(axis=0),
-            (1 - share) * square + share * (values**2).mean(axis=0),
+            (1 - share) * self.mean + share * values.mean(dim=0),
+            (1 - share) * square + share * (values**2).mean(dim=0),
             self.seen + len(values),
         )
 
+    def to(self, device: torch.device) -> Normaliser:
+        """The same on another device."""
+        kind = doubles(device)
+        return self._replace(mean=self.mean.to(device, kind), square=self.square.to(device, kind))
+
     @property
-    def deviation(self) -> Array:
+    def deviation(self) -> Tensor:
         """Never zero."""
-        return np.sqrt(np.maximum(self.square - self.mean**2, 1e-8))
+        return (self.square - self.mean**2).clamp(min=1e-8).sqrt()
 
 
 class KeptPolicy(NamedTuple):
@@ -80,9 +93,9 @@ class State:
     critics: nn.ModuleDict = field(default_factory=nn.ModuleDict)
     memory: Memory = field(default_factory=dict)  # of the update
     critic_memory: Memory = field(default_factory=dict)
-    observed: Normaliser = field(default_factory=lambda: Normaliser(np.zeros(0), np.ones(0)))
-    returned: Normaliser = field(default_factory=lambda: Normaliser(np.zeros(()), np.ones(())))
-    spent: Normaliser = field(default_factory=lambda: Normaliser(np.zeros(()), np.ones(())))
+    observed: Normaliser = field(default_factory=lambda: Normaliser.of((0,)))
+    returned: Normaliser = field(default_factory=Normaliser.of)
+    spent: Normaliser = field(default_factory=Normaliser.of)
     points: Array = field(default_factory=lambda: np.zeros((0, 0)))  # (k, m), the working set of index points
     prices: Array = field(default_factory=lambda: np.zeros(0))  # (k,), their multipliers
     iteration: int = 0
@@ -178,6 +191,13 @@ def _check(state: State) -> None:
                 if part.ndim and part.shape != (count,):
                     raise ValueError(f"{name} of a memory has shape {tuple(part.shape)}")
                 memory[name] = part.to(next(state.policy.parameters()).device)
+    place = next(state.policy.parameters()).device
+    for name in ("observed", "returned", "spent"):
+        setattr(state, name, getattr(state, name).to(place))
+    for which in ("best", "drawn"):
+        kept = getattr(state, which)
+        if kept is not None and kept.normaliser is not None:
+            setattr(state, which, kept._replace(normaliser=kept.normaliser.to(place)))
     for kept in (state.best, state.drawn):
         if kept is not None and kept.parameters.shape != (size,):
             raise ValueError(f"a kept policy has {tuple(kept.parameters.shape)} parameters")
@@ -235,6 +255,8 @@ def _build(kind: Any, now: Any, tree: Tree, path: str) -> Any:
     if kind is np.random.Generator:
         now.bit_generator.state = tree["state"][0]
         return now
+    if isinstance(now, np.ndarray | Tensor) and np.ndim(tree) != now.ndim:
+        raise ValueError(f"{path} has shape {np.shape(tree)}")
     if kind is Tensor:
         return torch.as_tensor(_floats(tree, path))
     if get_origin(kind) is dict:
@@ -256,8 +278,6 @@ def _build(kind: Any, now: Any, tree: Tree, path: str) -> Any:
     if kind in SCALARS:
         conform(tree, SCALARS[kind], path)
         return kind(tree)
-    if isinstance(now, np.ndarray) and np.ndim(tree) != now.ndim:
-        raise ValueError(f"{path} has shape {np.shape(tree)}")
     return _floats(tree, path)
 
 

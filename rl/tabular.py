@@ -113,7 +113,7 @@ class TabularWorld:
             raise lsip.ModelError(f"What is drawn for a step is an rl.updates.Sample; got {validation.shown(sample)}.")
         return sample.batch(self.policy, self.features, 1 / (1 - spec.gamma))
 
-    def fit_critics(self, evaluation: Evaluation, state: State) -> Mapping[str, float]:
+    def fit_critics(self, evaluation: Evaluation, state: State) -> Mapping[str, torch.Tensor]:
         """Nothing else is learned."""
         return {}
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from scipy import sparse, stats
 
 from .episode_violation import EpisodeViolation
 from .rollouts import Episodes
+from .several import violation_of
 
 if TYPE_CHECKING:
     from .device_costs import DeviceCosts
@@ -83,13 +84,13 @@ class UpperViolation(EpisodeViolation):
         steps = len(self.owner)
         self._sums = sparse.csr_matrix((self.weights * count, (self.owner, np.arange(steps))), shape=(count, steps))
 
-    def _on_device(self) -> DeviceCosts | None:
+    def _on_device(self, **options: Any) -> DeviceCosts | None:
         if self.device is None:
             return None
-        from .device_costs import Raised, on_device
+        from .device_costs import Raised
 
         raised = Raised(self.owner, self.episodes.count, self.factors.deviation, self.factors.excess)
-        return on_device(self.constraint, self.observations, self.actions, self.weights, self.device, raised)
+        return super()._on_device(estimate=raised, **options)
 
     def estimate(self, costs: Array) -> Array:
         """The mean over episodes and its margin, for costs (N, B) of all steps: (N,)."""
@@ -112,9 +113,10 @@ class UpperViolation(EpisodeViolation):
         )
 
 
-def margin_at(violation: EpisodeViolation, y: Array, chance: float, trial: int) -> Array:
+def margin_at(violation: Any, y: Array, chance: float, trial: int) -> Array:
     """What chance may add at points (N, m) in a trial of so many episodes like those of a violation: (N,)."""
-    upper = UpperViolation(violation.constraint, violation.episodes, violation.device, chance=chance, trial=trial)
+    options: dict[str, Any] = {"chance": chance, "trial": trial, "tail": violation.tail}
+    upper = violation_of(violation.constraint, violation.episodes, violation.device, UpperViolation, **options)
     margin: Array = (upper.values(y) - violation.values(y))[:, 0]
     return margin
 

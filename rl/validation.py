@@ -107,6 +107,14 @@ def call(name: str, function: Callable[..., object], *arguments: str) -> None:
         ) from None
 
 
+def parameters(function: Callable[..., object]) -> tuple[str, ...]:
+    """The names of a function's parameters; none where nothing is known of it."""
+    try:
+        return tuple(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return ()
+
+
 def function(name: str, value: Callable[..., object] | None, *arguments: str) -> None:
     """Refuse what is not a function of so many arguments; None is none at all."""
     if value is not None and not callable(value):

@@ -56,6 +56,11 @@ class WorstPoint:
         if not isinstance(constraint, SemiInfiniteCost):
             raise lsip.ModelError(f"`constraint` must be an rl.SemiInfiniteCost; got {validation.shown(constraint)}.")
         self.constraint = constraint.for_steps()
+        if constraint.asks:
+            raise lsip.ModelError(
+                f"Of the steps of an episode only observations and actions are known here; the cost asks for "
+                f"{' and '.join(constraint.asks)}."
+            )
         self.oracle = lsip.oracles.RandomSearch(points=100) if oracle is None else validation.oracle(oracle)
         domain = constraint.domain
         self.y: Array = domain.project(0.5 * (domain.lower + domain.upper)[None, :])[0]

@@ -232,7 +232,7 @@ def test_costs_are_normalised_on_request():
         return flat_parameters(made.state.critics["cost"])
 
     small, large = (agent(Pull(), in_units(u), normalise_costs=True).learn(6 * STEPS) for u in (1.0, 1e4))
-    assert large.state.spent.deviation == pytest.approx(1e4 * small.state.spent.deviation, rel=1e-2)
+    assert float(large.state.spent.deviation) == pytest.approx(1e4 * float(small.state.spent.deviation), rel=1e-2)
     torch.testing.assert_close(critic(small), critic(large), rtol=1e-2, atol=1e-3)
     plain = agent(Pull(), in_units(1e4)).learn(6 * STEPS)
     assert not torch.allclose(critic(plain), critic(large), rtol=0.1, atol=1e-2)

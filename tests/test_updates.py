@@ -473,7 +473,7 @@ def test_trpo_stays_where_no_step_improves():
     tried = with_table(mdp, np.array([[0.3, -0.3]]))
     report = tried.step(TRPO(paths=20, horizon=5), mdp.r, 1.0, 1.0, np.random.default_rng(0))
     np.testing.assert_array_equal(tried.policy.theta.detach(), [[0.3, -0.3]])
-    assert report == {"step": 0.0, "kl": 0.0}
+    assert report == {"step": 0.0, "kl": 0.0, "loss": 0.0}
 
 
 # ---- proximal policy optimisation ------------------------------------------------------------------------------------

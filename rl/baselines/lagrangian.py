@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
@@ -31,6 +32,7 @@ class LagrangianOptions(Settings, total=False):
     device: str
     tensorboard: str | Path | None
     workers: Literal["ray"] | RayRollouts | None
+    evaluation_env: AnyEnv | None
 
 
 class PPOLagrangian(SICPPO):
@@ -60,7 +62,7 @@ class PPOLagrangian(SICPPO):
     def __init__(
         self,
         env: AnyEnv,
-        constraint: SemiInfiniteCost,
+        constraint: SemiInfiniteCost | Sequence[SemiInfiniteCost],
         config: SICPPOConfig | None = None,
         *,
         multiplier: float = 0.0,

@@ -46,6 +46,11 @@ class Update(Protocol):
         """
 
 
+def settled(flag: Tensor) -> bool:
+    """Whether a flag is set, if a CPU has it; a GPU is not asked, and what follows must have no effect."""
+    return flag.device.type == "cpu" and bool(flag)
+
+
 def check_counts(**counts: int) -> None:
     """Positive integers, or a clear error."""
     for name, value in counts.items():

@@ -15,7 +15,7 @@ import lsip
 from .. import backprop, validation
 from ..flat import Flat, Memory
 from ..policies import Policy
-from .base import Batch, Numbers, check_counts
+from .base import Batch, Numbers, check_counts, settled
 from .sampling import Paths
 
 
@@ -92,15 +92,22 @@ class PPO:
             None if beta is None else beta * (gains != 0).any()
         )  # where nothing gains, rounding must not move, either
         limit, loss = None if self.penalty else self.divergence, torch.zeros_like(gains[0])
+        far, kept = torch.zeros_like(loss, dtype=torch.bool), list[Tensor]()
         for again, count, part in self._parts(len(gains), rng, seen.device):
             log_probs, back = backprop.log_probabilities(policy, seen[part], batch.actions[part])
             change, share = log_probs - old[part], batch.weights[part] * count
-            if again and limit is not None and bool(_moved(change, share) > limit):
-                break
+            if again and limit is not None:  # on a device nobody asks: what follows is made, and undone in the end
+                now = flat.moved(memory)
+                kept = [torch.where(far, then, here) for then, here in zip(kept or now, now, strict=True)]
+                far = far | (_moved(change, share) > limit)
+                if settled(far):
+                    break
             slope, loss = self._surrogate(torch.exp(change), gains[part], share)
             back(slope)
             self._extra(policy, seen[part], {k: v[part] for k, v in before.items()}, share, pull)
             flat.adam(memory, self.step_size * rate, self.most)
+        if kept:
+            flat.put_back(memory, far, kept)
         with torch.no_grad():
             moved = _moved(backprop.log_probabilities(policy, seen, batch.actions)[0] - old, batch.weights)
         if beta is not None and self.divergence is not None:
@@ -134,8 +141,9 @@ class PPO:
     ) -> Iterator[tuple[bool, int, Tensor]]:
         """All parts of all passes: whether one begins a pass that is not the first, of how many it is, its samples."""
         count = min(self.minibatches if self.minibatch is None else -(-samples // self.minibatch), samples)
-        for epoch in range(self.epochs):
-            order = torch.as_tensor(rng.permutation(samples), device=device)
+        orders = [rng.permutation(samples) for _ in range(self.epochs)]  # where passes end early, chance goes on alike
+        for epoch, drawn in enumerate(orders):
+            order = torch.as_tensor(drawn, device=device)
             for i, part in enumerate(torch.tensor_split(order, count)):
                 yield epoch > 0 and i == 0, count, part
 

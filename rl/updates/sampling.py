@@ -95,7 +95,7 @@ class Paths:
         states, actions = np.divmod(pairs, policy.shape[1])
         rewards = criterion[states[:-1], actions[:-1]]
         values = _critic(states, rewards, len(policy), gamma)
-        advantages = gae(rewards, values[states[:-1]], values[states[-1]], gamma, self.trace)
+        advantages = gae(rewards, values[states[:-1]], values[states[-1]], gamma, self.trace).numpy()
         if np.abs(advantages).max() <= TUNING.noise * (1 + np.abs(criterion).max()) / (1 - gamma):
             advantages = np.zeros_like(advantages)  # no action is better than another
         weights = np.repeat(gamma ** np.arange(self.horizon), self.paths)

@@ -10,7 +10,7 @@ import torch
 from .. import validation
 from ..flat import Memory
 from ..policies import Policy, flat_parameters, set_flat_parameters
-from .base import Batch, Numbers, check_counts
+from .base import Batch, Numbers, check_counts, settled
 from .fisher import conjugate_gradients, fisher_product
 from .pg import value_gradient
 from .sampling import Paths
@@ -59,14 +59,19 @@ class TRPO:
         curvature = direction @ fisher(direction)
         step = direction * torch.where(curvature > 0, torch.sqrt(2 * radius / curvature), 0.0)
         start, gains = flat_parameters(policy), batch.weights * batch.advantages
+        none = torch.zeros_like(curvature)
+        taken, found = torch.zeros_like(none, dtype=torch.bool), [torch.zeros_like(step), none, none]
         for _ in range(self.halvings):
             set_flat_parameters(policy, start + step)
             with torch.no_grad():
                 change = policy.log_prob(batch.observations, batch.actions) - batch.log_probs
                 gain = (gains * torch.expm1(change)).sum()
                 divergence = (weights * policy.divergence(seen, before)).sum()
-            if bool((gain > 0) & (divergence <= radius)):
-                return {"step": step.abs().max(), "kl": divergence, "loss": -gain}
-            step = 0.5 * step
-        set_flat_parameters(policy, start)
-        return {"step": torch.zeros_like(curvature), "kl": torch.zeros_like(curvature)}
+            good = (gain > 0) & (divergence <= radius) & ~taken
+            tried = (step, divergence, -gain)
+            found = [torch.where(good, new, old) for new, old in zip(tried, found, strict=True)]
+            taken, step = taken | good, 0.5 * step
+            if settled(taken):
+                break
+        set_flat_parameters(policy, start + found[0])
+        return {"step": found[0].abs().max(), "kl": found[1], "loss": found[2]}
