@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,13 @@ class DeclaredRows:
 
     enclosable = True
     differentiable = True
-    FOUND_OUT = ("linear", "polynomials", "coefficient_polynomials", "waves", "undefined")  # when asked
+    FOUND_OUT: ClassVar[tuple[str, ...]] = (
+        "linear",
+        "polynomials",
+        "coefficient_polynomials",
+        "waves",
+        "undefined",
+    )  # when asked
 
     def __init__(
         self,
