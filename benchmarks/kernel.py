@@ -161,7 +161,7 @@ def speed(names: list[str]) -> list[dict[str, Any]]:
     found = []
     for name in names:
         family = catalogue.get(name).build().compile().families
-        tape = getattr(family[0], "tape", None) if family else None
+        tape = getattr(family[0].source, "tape", None) if family else None
         if tape is None or tape.native is None:
             continue
         domain, outputs = family[0].domain, tape.native.outputs

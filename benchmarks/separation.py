@@ -14,7 +14,7 @@ from typing import Any
 
 import lsip
 from lsip import catalogue
-from lsip.model.families import FamilyViolation
+from lsip.model import FamilyViolation
 from lsip.oracles import BranchAndBound, Grid, Multistart, Oracle, RandomSearch
 
 from .harness.clock import forget, interleave, timed

@@ -105,7 +105,7 @@ def units_of(name: str, program: lsip.Program, number: int, seed: int) -> tuple[
     """The `number`-th system of units of a model, and how it is called."""
     if name in SMALL:
         x, f, r, o = SYSTEMS[number]
-        rows = tuple(np.full(family.count, f) for family in program.families)  # type: ignore[attr-defined]
+        rows = tuple(np.full(len(family.columns), f) for family in program.families)
         words = f"variables {x:g}, families {f:g}, row {r:g}, objective {o:g}"
         return Units(np.full(program.n, x), np.full(program.A.shape[0], r), rows, o), words
     base = (2, 10)[number % 2]

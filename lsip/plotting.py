@@ -17,8 +17,8 @@ from .domains import Domain
 from .errors import MissingExtraError, ModelError
 from .files import check_file, whole_file
 from .legible import picture, shortened
-from .model.families import Seen
 from .model.status import Status
+from .model.violation import Seen
 from .solution import sampled_violation as sampled
 from .solution.active import TUNING as READING
 from .solution.solution import DRAWN, Solution

@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 import lsip
 from lsip.legible import legible_repr, legibly
-from lsip.model import FamilyViolation
+from lsip.model import FamilyViolation, steepest_coefficient
 from lsip.solution import above
 from lsip.validation import Configuration, Count, Positive, Share
 
@@ -340,7 +340,7 @@ def _steepest(constraint: SemiInfiniteCost, rows: Callable[[Any], Any], size: in
     """A proven Lipschitz constant of so many functions of y, in the sup norm; inf if there is none."""
     x = lsip.Variable(size, name="x")
     family = lsip.Family(constraint.domain, rows, lambda y: np.zeros(len(y))).on(x)
-    return lsip.Problem(lsip.minimize(x.sum()), [family], name="steps").compile().families[0].steepest()
+    return steepest_coefficient(lsip.Problem(lsip.minimize(x.sum()), [family], name="steps").compile().families[0])
 
 
 def _limit(constraint: SemiInfiniteCost) -> Any:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 import lsip
 from lsip.expressions import Affine
 from lsip.legible import legible_repr, legibly
-from lsip.model import FamilyViolation, Program
+from lsip.model import FamilyViolation, Program, largest_coefficient, steepest_coefficient
 from lsip.solution import above
 from lsip.validation import answer, axes, numbers
 
@@ -330,7 +330,7 @@ class CostTable:
 
     def steepest(self) -> float:
         """A Lipschitz constant of all costs in y, in the sup norm; inf if none is proven or was given."""
-        return self._program.families[0].steepest()
+        return steepest_coefficient(self._program.families[0])
 
     def violation(self, visits: Array) -> FamilyViolation:
         """c_y @ visits - u_y as a function of y, for the oracles of `lsip`; visits have the total 1 / (1 - gamma)."""
@@ -379,7 +379,7 @@ class CostTable:
 
     def room(self, doubt: float) -> float:
         """What visits that are wrong by `doubt` in all can change in a violation, at most."""
-        return doubt * self._program.families[0].largest() * (1 + 1e-12) if doubt else 0.0
+        return doubt * largest_coefficient(self._program.families[0]) * (1 + 1e-12) if doubt else 0.0
 
 
 def called(call: str, function: Callable[..., Any], *arguments: Any) -> Any:

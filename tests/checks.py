@@ -32,7 +32,7 @@ def assert_feasible(program: Program, solution: lsip.Solution) -> None:
             size = terms.sum(axis=-1) + np.abs(b)
             excess = np.einsum("npk,pk->np", a, x[family.columns]) - b - 1e-12 * (1 + size)
             worst = np.unravel_index(excess.argmax(), excess.shape)
-            assert excess.max() <= 0, f"{family.name} is violated by {excess.max():.3g} at {part[worst[0]]}"
+            assert excess.max() <= 0, f"{family.legend.name} is violated by {excess.max():.3g} at {part[worst[0]]}"
     scale = 1 + np.abs(x).max(initial=0.0)
     assert program.finite_violation(x) <= 1e-9 * scale
 

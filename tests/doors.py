@@ -15,7 +15,7 @@ import numpy as np
 import lsip
 from lsip.expressions import arrangements, graph, kinks, operations
 from lsip.expressions.monomials import Monomials
-from lsip.model.families import DeclaredFamily
+from lsip.model import RowFamily
 from lsip.model.program import Program
 
 
@@ -98,14 +98,14 @@ def to_cvxpy(problem: lsip.Problem) -> Any:
     return Problem(cp.Maximize(-value) if program.maximise else cp.Minimize(value), constraints, name=problem.name)
 
 
-def _cvxpy_family(family: DeclaredFamily, x: Any) -> Any:
+def _cvxpy_family(family: RowFamily, x: Any) -> Any:
     import cvxpy as cp
 
     from lsip.interop.cvxpy import Index, forall
 
-    indices = {i: Index(i.name, i.domain) for i in family.indices}
+    indices = {i: Index(i.name, i.domain) for i in family.legend.indices}
     play, (rows, width) = Vectors(indices), family.columns.shape
-    a, b = (play(output) for output in family.outputs)
+    a, b = (play(output) for output in family.source.outputs)
     chosen = cp.reshape(x[family.columns.ravel()], (rows, width), order="C")
     return forall(tuple(indices.values()), cp.sum(cp.multiply(a.reshape(rows, width), chosen), axis=1) <= b)
 
@@ -223,7 +223,7 @@ def refused_by_pyomo(program: Program) -> str | None:
     try:
         for family in program.families:
             pieces(family.domain)
-            waiting, seen = list(family.outputs), set()
+            waiting, seen = list(family.source.outputs), set()
             while waiting:
                 node = waiting.pop()
                 if id(node) not in seen:
@@ -270,7 +270,7 @@ def _finite_rows(program: Program, x: Any) -> list[Any]:
     return rows
 
 
-def _add_family(m: Any, name: str, family: DeclaredFamily, piece: list[Any]) -> None:
+def _add_family(m: Any, name: str, family: RowFamily, piece: list[Any]) -> None:
     """One constraint for all rows of a family over one piece of its domain."""
     import pyomo.environ as pyo
     from pyomo.dae import ContinuousSet
@@ -284,10 +284,10 @@ def _add_family(m: Any, name: str, family: DeclaredFamily, piece: list[Any]) -> 
 
     def rule(m: Any, i: int, *y: Any) -> Any:
         coordinates, start = {}, 0
-        for index in family.indices:
+        for index in family.legend.indices:
             coordinates[index] = y[start : (start := start + index.domain.dim)]
         element = Elements(coordinates)
-        a, b = family.outputs
+        a, b = family.source.outputs
         terms = (element(a, i * width + k) * m.x[int(family.columns[i, k])] for k in range(width))
         return sum(terms) <= element(b, i)
 

@@ -12,7 +12,8 @@ from scipy.interpolate import CubicSpline
 
 import lsip
 from lsip import Family, Status, catalogue, linsip
-from lsip.model.families import BlackBoxFamily
+from lsip.model import RowFamily
+from lsip.model.callables import black_box
 from lsip.model.program import Program
 from lsip.oracles import AdaptiveSearch, BranchAndBound
 from lsip.solver.method import solve
@@ -34,7 +35,8 @@ def hidden(program: Program) -> Program:
             def b(y, family=family, row=row):
                 return family.rows(y)[1][:, row]
 
-            boxes.append(BlackBoxFamily(f"{family.name}[{row}]", family.domain, a, b, program.n, None))
+            rows = black_box(f"{family.legend.name}[{row}]", family.domain, a, b, program.n)
+            boxes.append(RowFamily(rows, np.arange(program.n)[None, :]))
     return replace(program, families=tuple(boxes))
 
 

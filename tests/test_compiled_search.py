@@ -90,7 +90,7 @@ def test_bounds_are_those_of_numpy_and_hold(
     assert (points <= whole.upper[:, None]).all()
     assert np.allclose(whole.bounder.influence(whole.boxes(), weights), bare.boxes()["pays"], rtol=1e-7, atol=1e-9)
     y = whole.lower + rng.random((30, whole.n, 2)) * (whole.upper - whole.lower)
-    flat = family.tape.values(y.reshape(-1, 2)).reshape(30, whole.n, -1)
+    flat = family.source.tape.values(y.reshape(-1, 2)).reshape(30, whole.n, -1)
     k = formula.size // p
     moved = weights if spread is None else weights + spread * rng.choice([-1.0, 1.0], size=weights.shape)
     value = (flat[..., : p * k].reshape(30, -1, p, k) * moved[:, :-1]).sum(axis=-1) + flat[..., p * k :] * moved[:, -1]
@@ -156,7 +156,7 @@ def test_bounds_that_are_kept_for_another_x_hold(seed: int, exponent: float, unc
     assert len(points) <= cover.n
     assert exponent > -6 or len(points) < 0.6 * cover.n  # most are kept
     y = cover.lower + rng.random((20, cover.n, 2)) * (cover.upper - cover.lower)
-    flat = family.tape.values(y.reshape(-1, 2)).reshape(20, cover.n, -1)
+    flat = family.source.tape.values(y.reshape(-1, 2)).reshape(20, cover.n, -1)
     moved = other if spread is None else other + spread * rng.choice([-1.0, 1.0], size=other.shape)
     value = (flat[..., :9].reshape(20, -1, 3, 3) * moved[:, :-1]).sum(axis=-1) + flat[..., 9:] * moved[:, -1]
     assert not (value > bound + 1e-13 * (1 + np.abs(value))).any()

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent
 # Facts of arithmetic and of formats, which nobody could choose otherwise, may be names of a module.
 FACTS: dict[str, str] = {
     "lsip/cli/arguments.py": "SOLVED FAILED WRONG_USAGE NOTHING_TO_FIND INTERRUPTED",
+    "lsip/cones/power.py": "ROUNDED_ULPS MOST_MISSED",
     "lsip/domains/facets.py": "EXACT",
     "lsip/domains/points.py": "FARTHEST",
     "lsip/domains/proven.py": "SPLIT SMALL_PRODUCT LOST_ERROR LOST",
@@ -37,10 +38,13 @@ FACTS: dict[str, str] = {
     "lsip/integrals/distributions.py": "NORMAL_REACH EXPONENTIAL_REACH",
     "lsip/integrals/volume.py": "PI",
     "lsip/interop/pyomo/families.py": "UPPER LOWER",
+    "lsip/interop/pyomo/implied.py": "WIDENED",
     "lsip/kernel/native.py": "VERSION MOST_DIMENSIONS FULL DUE LATE",
     "lsip/masters/gurobi.py": "NO_LICENCE TOO_LARGE OPTIMAL INFEASIBLE INFEASIBLE_OR_UNBOUNDED UNBOUNDED "
     "NODE_LIMIT TIME_LIMIT",
+    "lsip/model/coefficients.py": "OUTWARD",
     "lsip/model/peaks.py": "NOTHING",
+    "lsip/model/solid.py": "DIGITS",
     "lsip/oracles/differences.py": "STEP",
     "lsip/oracles/expansions.py": "HIGHEST_DEGREE",
     "lsip/oracles/trigonometric.py": "ORDER FREQUENCY_BITS",
@@ -52,7 +56,7 @@ FACTS: dict[str, str] = {
     "lsip/solution/messages.py": "MOST_NAMED LONGEST_NAME",  # of sentences
     "lsip/solution/relaxation_file.py": "LONGEST",  # of names in LP files
     "lsip/solution/text.py": "MOST_POINTS",  # of sentences
-    "lsip/validation.py": "CONSECUTIVE MOST_AXES",
+    "lsip/validation/data.py": "CONSECUTIVE MOST_AXES",
     "lsip/workers/processes.py": "UNGUARDED",  # an exit code
     "rl/backprop.py": "HALF_LOG_TWO_PI",
     "rl/baselines/crpo.py": "GRIDS",  # of the paper

@@ -423,13 +423,13 @@ def test_bounds_hold_between_boxes(seed):
     M = np.stack([r, r[::-1], r * y[0] + 1])
     for constraint in (np.linalg.norm(r) + np.abs(x[0]) <= e + np.sum(x * y[0]), lsip.psd(M + M.T)):
         family = lsip.Problem(lsip.minimize(e), [lsip.forall(y, constraint)]).compile().families[0]
-        violation = lsip.model.families.FamilyViolation(family, rng.normal(size=4))
+        violation = lsip.model.FamilyViolation(family, rng.normal(size=4))
         found = BranchAndBound(max_boxes=1).maximise(violation, target=-1e9)
         points = family.domain.sample(4000, seed)
         assert violation.values(points).max() <= found.bound
-        worst: WorstDirection = family.worst
-        entries, rhs = family.entries.rows(points[:, :2])
-        q = np.einsum("npk,pk->np", entries, violation.x[family.entries.columns]) - rhs
+        worst: WorstDirection = family.source.worst
+        entries, rhs = family.source.entries.rows(points[:, :2])
+        q = np.einsum("npk,pk->np", entries, violation.x[family.source.entries.columns]) - rhs
         directed = np.concatenate([points[:, :2], worst.worst(q)[:, 0]], axis=1)
         assert violation.values(directed).max() <= found.bound
         most = worst.stretched(worst.value(q))

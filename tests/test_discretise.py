@@ -12,8 +12,9 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 import lsip
+from lsip.model.black_box_rows import BlackBoxRows
+from lsip.model.declared_rows import DeclaredRows
 from lsip.model.discretisation import FiniteLP, discretise
-from lsip.model.families import BlackBoxFamily, DeclaredFamily
 
 BOUNDED = ("tfi2_tan_n3", "abs_d10", "watson8_2d", "triangle_above", "scenarios_above", "robust_disc", "kissing_dim3")
 
@@ -255,7 +256,7 @@ def test_a_declared_problem_survives_it_too() -> None:
     problem, *_ = two_families()
     program = problem.compile()
     again = lsip.Program.from_arrays(**program.to_arrays())
-    assert isinstance(again.families[0], DeclaredFamily)
+    assert isinstance(again.families[0].source, DeclaredRows)
     assert again.solve(verbose=False).value == pytest.approx(problem.solve(verbose=False).value, abs=1e-7)
 
 
@@ -275,7 +276,7 @@ def test_black_boxes_stay_black_boxes() -> None:
         lsip.Interval(0, 1), lambda y: -np.array([[1.0, float(v)] for v in y[:, 0]]), lambda y: -np.exp(y[:, 0])
     )
     program = lsip.Program.from_arrays([1, 0.5], bounds=(None, None), families=[opaque])
-    assert isinstance(lsip.Program.from_arrays(**program.to_arrays()).families[0], BlackBoxFamily)
+    assert isinstance(lsip.Program.from_arrays(**program.to_arrays()).families[0].source, BlackBoxRows)
 
 
 @pytest.mark.parametrize(

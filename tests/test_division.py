@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import lsip
 from lsip.expressions.polynomial_division import division
+from lsip.model.coefficients import fractions
 from lsip.proof import checker
 from lsip.reductions.affine_hull import AffineHull
 from lsip.reductions.chain import restate
@@ -377,10 +378,10 @@ def test_rows_are_quotients_times_their_factor_for_all_x_that_keep_the_equalitie
     sign = Fraction(1 if end == 0 else -1) ** times
     for value in (0.0, 0.25, 0.7, 1.0):
         y = np.array([[value]])
-        rows = [f.fractions(y, place) for f in (given_family, family)]
+        rows = [fractions(f, y, place) for f in (given_family, family)]
         assert rows[0] is not None
         assert rows[1] is not None
-        sides = [f.polynomials.fractions(y, [[5]])[0][0] for f in (given_family, family)]
+        sides = [f.source.polynomials.fractions(y, [[5]])[0][0] for f in (given_family, family)]
         g, h = (
             sum(a * point[j] for a, j in zip(row[0], f.columns[0].tolist(), strict=True)) - side
             for row, f, side in zip(rows, (given_family, family), sides, strict=True)

@@ -215,10 +215,10 @@ def test_translations_agree_with_the_graph() -> None:
     for name in ("monic8", "sipow3", "torsion4", "robust_lp10", "ball_below", "abs_d2", "kissing_dim4", "ot_1d"):
         for family in catalogue.get(name).build().compile().families:
             for y in family.domain.sample(3, seed=1):
-                parts = np.split(y, np.cumsum([i.domain.dim for i in family.indices])[:-1])
-                vectors = Vectors(dict(zip(family.indices, parts, strict=True)))
-                element = Elements({i: tuple(map(float, p)) for i, p in zip(family.indices, parts, strict=True)})
-                a, b = family.outputs
+                parts = np.split(y, np.cumsum([i.domain.dim for i in family.legend.indices])[:-1])
+                vectors = Vectors(dict(zip(family.legend.indices, parts, strict=True)))
+                element = Elements({i: tuple(map(float, p)) for i, p in zip(family.legend.indices, parts, strict=True)})
+                a, b = family.source.outputs
                 want = np.concatenate([part.ravel() for part in family.rows(y[None])])
                 got = np.concatenate([np.broadcast_to(vectors(e), e.size) for e in (a, b)])
                 one = [element(e, i) for e in (a, b) for i in range(e.size)]

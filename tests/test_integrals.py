@@ -167,7 +167,7 @@ def test_polynomials_are_integrated_to_the_last_bit(c, low, width):
 @settings(EASY, max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(a=few, b=few)
 def test_exponentials_over_boxes_discs_and_triangles_are_enclosed(a, b, monkeypatch):
-    monkeypatch.setattr(quadrature, "TUNING", replace(quadrature.TUNING, most_boxes=(20_000,)))
+    monkeypatch.setattr(quadrature, "EFFORT", replace(quadrature.EFFORT, exact=20_000))
     a, b = a / 3 + 2.0, b / 3 - 2.0  # apart from each other and from 0
     p, q = number(a), number(b)
     box = (p.exp() - 1) / p * ((2 * q).exp() - (-q).exp()) / q
@@ -194,7 +194,7 @@ def test_moments_of_balls_and_simplices_are_those_of_dirichlet_and_polar_coordin
 
 
 def test_balls_in_space(monkeypatch):
-    monkeypatch.setattr(quadrature, "TUNING", replace(quadrature.TUNING, most_boxes=(20_000,)))
+    monkeypatch.setattr(quadrature, "EFFORT", replace(quadrature.EFFORT, exact=20_000))
     ball = lsip.Index("y", lsip.Ball([0, 0, 0], 1))
     assert_holds(lsip.integral(np.exp(ball[2]), ball), 4 * arb.pi() / arb(1).exp(), width=1e-4)
     with pytest.raises(ModelError, match="only polynomials"):

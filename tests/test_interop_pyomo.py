@@ -190,7 +190,7 @@ def test_one_continuous_set_twice_is_a_square():
     m.top = pyo.Constraint(m.t, m.t, rule=lambda m, t, u: m.z >= t - u)
     results = solve(m)
     assert pyo.value(m.z) == pytest.approx(1, abs=1e-7)
-    assert results.lsip.program.families[0].coordinates == ("t[0]", "t[1]")
+    assert results.lsip.program.families[0].legend.coordinates == ("t[0]", "t[1]")
 
 
 def test_ordinary_sets_give_one_row_a_member_in_one_family():
@@ -442,7 +442,7 @@ def test_a_black_box_leaves_other_constraints_traced():
     m = above_tan()
     m.table = pyo.Constraint(m.t, rule=lambda m, t: parabola(m, t) >= np.interp(t, TABLE, [0.0, 0.9, 0.0]))
     results = uncertified(m)
-    assert [type(f).__name__ for f in results.lsip.program.families] == ["DeclaredFamily", "BlackBoxFamily"]
+    assert [type(f.source).__name__ for f in results.lsip.program.families] == ["DeclaredRows", "BlackBoxRows"]
     t = np.linspace(0, 1, 20_001)
     values = [pyo.value(m.x[i]) for i in range(3)] @ np.array([t**0, t, t**2])
     assert (values - np.maximum(np.tan(t), np.interp(t, TABLE, [0.0, 0.9, 0.0]))).min() > -1e-6

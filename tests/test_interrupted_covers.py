@@ -16,7 +16,7 @@ import lsip
 from lsip.expressions.tape import Tape
 from lsip.masters.elastic import ElasticMaster
 from lsip.masters.highs import HighsProgram
-from lsip.model.families import FamilyViolation
+from lsip.model import FamilyViolation
 from lsip.oracles import BranchAndBound, Memory
 from lsip.oracles.partition import BoxPartition
 from lsip.solver.linear_master import LinearMaster
@@ -118,9 +118,9 @@ def test_constants_of_a_jump_are_known_all_or_not_at_all() -> None:
     """What was computed when the interrupt came must not count as everything."""
     codes, box = {Tape._still_doubts.__code__}, (np.array([[-0.5, -0.5]]), np.array([[0.5, 0.5]]))
     with interrupted(codes, -1) as seen:
-        truth = broken().families[0].tape.enclose(*box)
+        truth = broken().families[0].source.tape.enclose(*box)
     for moment in range(1, seen[0] + 1):
-        tape = broken().families[0].tape
+        tape = broken().families[0].source.tape
         with pytest.raises(KeyboardInterrupt), interrupted(codes, moment):
             tape.enclose(*box)
         again = tape.enclose(*box)

@@ -252,11 +252,11 @@ def above(place: str, p: object) -> lsip.Problem:
 @pytest.mark.parametrize("place", PLACES)
 def test_a_tape_for_other_values_is_another_one_in_the_kernel(place: str) -> None:
     p = lsip.Parameter(name="p", value=1.0)
-    tape = above(place, p).compile().families[0].tape
+    tape = above(place, p).compile().families[0].source.tape
     lower = np.random.default_rng(0).uniform(-1, 0.9, (9, 2))
     before = tape.quadratics(lower, lower + 0.1)[0]
     for value in (1.5, -0.5):
-        bound, plain = tape.bound({p: np.array(value)}), above(place, value).compile().families[0].tape
+        bound, plain = tape.bound({p: np.array(value)}), above(place, value).compile().families[0].source.tape
         assert bound.native is not None
         found, known = bound.quadratics(lower, lower + 0.1)[0], plain.quadratics(lower, lower + 0.1)[0]
         for mine, theirs in zip(found, known, strict=True):

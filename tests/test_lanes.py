@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -120,3 +121,14 @@ def test_scalars_that_differ_in_constants_are_one_array() -> None:
     lanes = np.array([[3, 39], [40, 44], [7, 7]])
     values = evaluate_lanes(whole, points[:3], lanes, 2)[0]
     np.testing.assert_array_equal(values, np.take_along_axis(whole.values(points[:3]), lanes, axis=1))
+
+
+def test_a_chain_of_thousands_of_operations_does_not_recurse() -> None:
+    t = lsip.Index("t", lsip.Interval(0, 1))
+    u = t * np.linspace(0, 1, 40)
+    for _ in range(3_000):
+        u = np.sin(u) + 1
+    tape, y = Tape((u,), (t,)), np.linspace(0, 1, 7)[:, None]
+    lanes = np.arange(7)[:, None]
+    value, *_ = evaluate_lanes(tape, y, lanes, 1)
+    assert value == pytest.approx(np.take_along_axis(tape.values(y), lanes, axis=1))

@@ -194,8 +194,8 @@ def test_a_model_with_everything() -> None:
     assert program.row_labels == ("Σ x ≤ 4", "x[0] + z = 1")
     # Constraints over the same indices are one family, in the order in which the indices first appear.
     assert [f.domain for f in program.families] == [s.domain * t.domain, y.domain, t.domain]
-    assert [f.coordinates for f in program.families] == [("s", "t"), ("y[0]", "y[1]"), ("t",)]
-    assert [f.count for f in program.families] == [2, 2, 2]
+    assert [f.legend.coordinates for f in program.families] == [("s", "t"), ("y[0]", "y[1]"), ("t",)]
+    assert [len(f.columns) for f in program.families] == [2, 2, 2]
     assert program.families[0].labels == ("x[0] s + x[1] t ≤ s t", "z ≤ s + t")
     assert program.families[2].labels == ("(t x ≥ -1)[0]", "(t x ≥ -1)[1]")
     flat, point = np.array([1.0, 2.0, 3.0]), np.array([[0.25, 1.5]])

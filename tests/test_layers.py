@@ -454,7 +454,7 @@ def test_dir_shows_what_users_use() -> None:
 
 SEAMS = {  # what implements a seam: the method by which such a class is known, and where its name may be tested
     "lsip/oracles/": "maximise",
-    "lsip/model/families.py": "chosen",
+    "lsip/model/": "chosen",
 }
 
 
@@ -505,8 +505,8 @@ def told_apart(files: dict[str, str], known: dict[str, str]) -> list[str]:
 
 def test_nobody_asks_for_a_concrete_oracle_or_family() -> None:
     files, known = sources(), known_implementations()
-    assert {"BranchAndBound", "SupportFunction", "Grid", "Multistart", "DeclaredFamily", "BlackBoxFamily"} <= set(known)
-    assert not {"Oracle", "RowFamily"} & set(known)
+    assert {"BranchAndBound", "SupportFunction", "Grid", "Multistart", "DeclaredRows", "BlackBoxRows"} <= set(known)
+    assert not {"Oracle", "RowFunctions"} & set(known)
     assert told_apart(files, known) == []
 
 
@@ -515,7 +515,7 @@ def test_nobody_asks_for_a_concrete_oracle_or_family() -> None:
     [
         "isinstance(oracle, BranchAndBound)",
         "isinstance(oracle, (int, lsip.oracles.BranchAndBound))",
-        "isinstance(family, DeclaredFamily | BlackBoxFamily)",
+        "isinstance(rows, DeclaredRows | BlackBoxRows)",
         "type(oracle) is BranchAndBound",
         "type(oracle) in (Grid, Multistart)",
         "match oracle:\n    case BranchAndBound():\n        pass",
@@ -524,7 +524,7 @@ def test_nobody_asks_for_a_concrete_oracle_or_family() -> None:
 def test_a_planted_test_on_a_class_is_caught(source: str) -> None:
     known = known_implementations()
     assert told_apart({"lsip/solver/driver.py": source}, known)
-    home = "lsip/model/families.py" if "Family" in source else "lsip/oracles/choice.py"
+    home = "lsip/model/families.py" if "Rows" in source else "lsip/oracles/choice.py"
     assert told_apart({home: source, "rl/a.py": "isinstance(oracle, Oracle)"}, known) == []
 
 

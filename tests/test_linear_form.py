@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lsip import Box, Index, Problem, Rule, Variable, forall, minimize
-from lsip.model import compilation
+from lsip.model import parts
 
 Y = Index("y", Box([-1, 0, 2], [1, 2, 3]))
 X = Variable((2, 3), name="x")
@@ -30,7 +30,7 @@ def test_slopes_agree_with_values(name: str) -> None:
     assert form is not None
     points = Y.domain.sample(20)
     p, k = family.columns.shape
-    flat = family.tape.values(points)
+    flat = family.source.tape.values(points)
     expected = np.concatenate([flat[:, : p * k].reshape(20, p, k), flat[:, p * k :, None]], axis=2)
     np.testing.assert_allclose(form.table(points), expected, rtol=1e-13, atol=1e-13)
     component = np.arange(20) % p
@@ -57,7 +57,7 @@ def test_constraints_of_different_widths_stand_apart(monkeypatch: pytest.MonkeyP
     whole = Problem(minimize(x.sum()), rows)
     assert len(whole.compile().families) == 1
     one = whole.solve(tol=1e-8, verbose=False)
-    monkeypatch.setattr(compilation, "TUNING", replace(compilation.TUNING, most_padded=100))
+    monkeypatch.setattr(parts, "TUNING", replace(parts.TUNING, most_padded=100))
     apart = Problem(minimize(x.sum()), rows)
     assert [f.columns.shape for f in apart.compile().families] == [(1, 40), (40, 1)]
     two = apart.solve(tol=1e-8, verbose=False)

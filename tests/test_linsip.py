@@ -9,7 +9,8 @@ from scipy import optimize, sparse
 import lsip
 from lsip import Family, Status, linsip
 from lsip.errors import ModelError
-from lsip.model.families import BlackBoxFamily, DeclaredFamily
+from lsip.model.black_box_rows import BlackBoxRows
+from lsip.model.declared_rows import DeclaredRows
 
 UNIT = lsip.Interval(0, 1)
 SQUARE = lsip.Box([0, 0], [1, 1])
@@ -36,7 +37,7 @@ ABOVE_TAN = 0.6490421  # the least integral of a quadratic above tan on [0, 1]
 
 
 def kind(solution):
-    return [type(family) for family in solution.program.families]
+    return [type(family.source) for family in solution.program.families]
 
 
 def assert_certified(solution, value, tol=1e-7):
@@ -158,7 +159,7 @@ PAIRS = {
 def test_a_traced_family_equals_the_declared_model(name):
     declare, call = PAIRS[name]
     expected, solution = declare().solve(verbose=False), call()
-    assert kind(solution) == [DeclaredFamily]
+    assert kind(solution) == [DeclaredRows]
     assert_certified(solution, expected.value)
     assert solution.x == pytest.approx(expected.x, abs=1e-5)
     y = solution.program.families[0].domain.sample(50, seed=3)
@@ -181,7 +182,7 @@ def test_several_families_and_finite_rows():
     )
     expected = declared.solve(verbose=False)
     assert expected.status is Status.OPTIMAL
-    assert kind(solution) == [DeclaredFamily, DeclaredFamily]
+    assert kind(solution) == [DeclaredRows, DeclaredRows]
     assert_certified(solution, expected.value)
     assert {a.constraint for a in solution.active} <= {"families[0]", "families[1]"}
 
@@ -192,7 +193,7 @@ def test_coefficients_that_vanish_take_no_column():
         return np.column_stack([zero, -np.ones(len(y)), zero, -y[:, 0], zero])
 
     solution = linsip([1, 1, 1, 1 / 2, 1], [Family(UNIT, a, lambda y: -np.exp(y[:, 0]))])
-    assert kind(solution) == [DeclaredFamily]
+    assert kind(solution) == [DeclaredRows]
     assert solution.program.families[0].columns.tolist() == [[1, 3]]
     assert_certified(solution, 0.5 + np.e / 2)
     assert solution.x == pytest.approx([0, 1, 0, np.e - 1, 0], abs=1e-6)
@@ -201,7 +202,7 @@ def test_coefficients_that_vanish_take_no_column():
 def test_sparse_rows_that_do_not_depend_on_the_index_are_traced():
     rows = Family(UNIT, lambda y: sparse.csr_array(np.tile([0.0, -1.0], (len(y), 1))), lambda y: -np.exp(y[:, 0]))
     solution = linsip([1, 1], [rows])
-    assert kind(solution) == [DeclaredFamily]
+    assert kind(solution) == [DeclaredRows]
     assert_certified(solution, np.e)
 
 
@@ -222,7 +223,7 @@ def test_no_family_is_a_linear_program():
 
 def test_a_black_box_is_not_certified():
     solution = linsip([1, 1 / 2, 1 / 3], [Family(UNIT, powers, hidden)], bounds=(None, None))
-    assert kind(solution) == [BlackBoxFamily]
+    assert kind(solution) == [BlackBoxRows]
     assert solution.status is Status.UNCERTIFIED
     assert not solution.certified
     assert solution.value == pytest.approx(ABOVE_TAN, abs=1e-6)
@@ -236,7 +237,7 @@ def test_sparse_black_boxes():
         return sparse.csr_matrix(powers(number(y)))
 
     solution = linsip([1, 1 / 2, 1 / 3], [Family(UNIT, a, tangent)], bounds=(None, None))
-    assert kind(solution) == [BlackBoxFamily]
+    assert kind(solution) == [BlackBoxRows]
     assert solution.status is Status.UNCERTIFIED
     assert solution.value == pytest.approx(ABOVE_TAN, abs=1e-6)
 
@@ -245,7 +246,7 @@ def test_sparse_black_boxes():
 def test_lipschitz_constants_certify_at_a_loose_tolerance(bounds):
     family = Family(UNIT, powers, hidden, lipschitz=(2, 3.43))
     solution = linsip([1, 1 / 2, 1 / 3], [family], bounds=bounds, tol=1e-3)
-    assert kind(solution) == [BlackBoxFamily]
+    assert kind(solution) == [BlackBoxRows]
     assert_conditional(solution, ABOVE_TAN, tol=1e-3)
     y = UNIT.grid(2001)
     assert (powers(y) @ solution.x <= hidden(y)).all()
@@ -275,7 +276,7 @@ def test_a_black_box_over_a_finite_set_is_certified():
     table = np.random.default_rng(0).normal(size=(30, 3))
     family = Family(lsip.Finite(np.arange(30)), lambda y: table[number(y[:, 0]).astype(int)], lambda y: np.ones(len(y)))
     solution = linsip([1, 1, 1], [family], bounds=(-5, 5), sense="max")
-    assert kind(solution) == [BlackBoxFamily]
+    assert kind(solution) == [BlackBoxRows]
     expected = optimize.linprog([-1, -1, -1], table, np.ones(30), bounds=(-5, 5))
     assert_certified(solution, -expected.fun)
 
@@ -309,7 +310,7 @@ def test_infeasible_and_unbounded_black_boxes():
 )
 def test_a_trace_that_would_lie_is_not_used(a):
     solution = linsip([1], [Family(UNIT, a, lambda y: -np.ones(len(y)))])
-    assert kind(solution) == [BlackBoxFamily]
+    assert kind(solution) == [BlackBoxRows]
     assert solution.status is Status.UNCERTIFIED
     assert solution.value == pytest.approx(1.0, abs=1e-6)
 
@@ -379,7 +380,7 @@ def test_finite_index_sets_agree_with_linprog(seed, traced):
         order = lsip.Finite(np.arange(len(b)))
         rows = Family(order, lambda y: A[y[:, 0].astype(int)], lambda y: b[y[:, 0].astype(int)])
     solution = linsip(c, [rows], None, None, A_eq, b_eq, bounds)
-    assert kind(solution) == [DeclaredFamily if traced else BlackBoxFamily]
+    assert kind(solution) == [DeclaredRows if traced else BlackBoxRows]
     statuses = {0: Status.OPTIMAL, 2: Status.INFEASIBLE, 3: Status.UNBOUNDED}
     assert solution.status is statuses[expected.status]
     if expected.status == 0:

@@ -15,7 +15,8 @@ import lsip
 from lsip.errors import ModelError
 from lsip.expressions.interval import EPS
 from lsip.kernel import native
-from lsip.model.families import BlackBoxFamily, FamilyViolation
+from lsip.model import FamilyViolation, RowFamily
+from lsip.model.callables import black_box
 from lsip.model.program import Program
 from lsip.oracles import BranchAndBound, Grid, Multistart, ProjectedSubgradient, RandomSearch, partition, taylor
 
@@ -162,7 +163,7 @@ def test_lipschitz_constants_bound_black_boxes(domain: lsip.Domain, seed: int, x
     rng = np.random.default_rng(seed)
     w, shift = rng.normal(size=(2, domain.dim)), rng.normal(size=2)
     slope = np.abs(w).sum(axis=1)
-    family = BlackBoxFamily(
+    rows = black_box(
         "black box",
         domain,
         lambda y: np.sin(y @ w[0] + shift[0])[:, None],
@@ -170,7 +171,7 @@ def test_lipschitz_constants_bound_black_boxes(domain: lsip.Domain, seed: int, x
         1,
         (float(slope[0]), float(slope[1])),
     )
-    violation = FamilyViolation(family, np.array([x]))
+    violation = FamilyViolation(RowFamily(rows, np.zeros((1, 1), dtype=np.intp)), np.array([x]))
     proven = QUICK.maximise(violation, target=-1.0)
     assert violation.values(sampled(domain)).max() <= proven.bound + 1e-12
     assert proven.worst <= proven.bound
@@ -178,7 +179,8 @@ def test_lipschitz_constants_bound_black_boxes(domain: lsip.Domain, seed: int, x
 
 def test_black_boxes_without_constants_are_refused() -> None:
     domain = lsip.Interval(0, 1)
-    family = BlackBoxFamily("f", domain, lambda y: np.ones((len(y), 1)), lambda y: np.zeros(len(y)), 1, None)
+    rows = black_box("f", domain, lambda y: np.ones((len(y), 1)), lambda y: np.zeros(len(y)), 1)
+    family = RowFamily(rows, np.zeros((1, 1), dtype=np.intp))
     with pytest.raises(ModelError, match="lipschitz"):
         BranchAndBound().maximise(FamilyViolation(family, np.zeros(1)))
 

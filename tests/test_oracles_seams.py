@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 import lsip
 from lsip.errors import ModelError
-from lsip.model.families import BlackBoxFamily, FamilyViolation, RowFamily
+from lsip.model import FamilyViolation, RowFamily
+from lsip.model.callables import black_box
 from lsip.model.program import Program
 from lsip.oracles import (
     BranchAndBound,
@@ -85,12 +86,12 @@ def test_what_is_kept_is_bounded_and_can_be_forgotten() -> None:
 def test_other_data_are_not_answered_from_memory() -> None:
     """A family whose numbers change says so with its `data_key`."""
     height = [1.0]
-    family = BlackBoxFamily(
+    rows = black_box(
         "f", lsip.Interval(0, 1), lambda y: np.ones((len(y), 1)), lambda y: np.full(len(y), height[0]), 1, (0.0, 0.0)
     )
-    violation = FamilyViolation(family, np.array([2.0]))
+    violation = FamilyViolation(RowFamily(rows, np.zeros((1, 1), dtype=np.intp)), np.array([2.0]))
     assert BranchAndBound().maximise(violation).bound == pytest.approx(1.0)
-    height[0], family.data_key = -5.0, "other"
+    height[0], rows.data_key = -5.0, "other"
     assert BranchAndBound().maximise(violation).bound == pytest.approx(7.0)
 
 
@@ -106,8 +107,8 @@ def test_a_part_must_lie_within_the_index_set() -> None:
 
 def hidden(lipschitz: tuple[float, float] | None, domain: lsip.Domain) -> FamilyViolation:
     """sin(y) x <= |y|, by functions."""
-    family = BlackBoxFamily("the  hidden", domain, lambda y: np.sin(y), lambda y: np.abs(y[:, 0]), 1, lipschitz)
-    return FamilyViolation(family, np.array([2.0]))
+    rows = black_box("the  hidden", domain, lambda y: np.sin(y), lambda y: np.abs(y[:, 0]), 1, lipschitz)
+    return FamilyViolation(RowFamily(rows, np.zeros((1, 1), dtype=np.intp)), np.array([2.0]))
 
 
 CONSTANTS = "the Lipschitz constants given for the hidden are right"

@@ -69,7 +69,7 @@ def test_rows_at_points_are_sharp_where_terms_cancel():
     family = cancelling(16).compile().families[0]
     points = np.linspace(0.3, 0.7, 9)[:, None]
     a, _ = family.enclosed(points, points, np.zeros(9, dtype=np.intp))
-    rounded = family.tape.enclose(points, points)
+    rounded = family.source.tape.enclose(points, points)
     place = list(family.columns[0]).index(0)
     for p, low, high, wide in zip(points[:, 0], a.lo[:, place], a.hi[:, place], rounded.hi - rounded.lo, strict=True):
         exact = -((1 - 2 * Fraction(p)) ** 16)

@@ -13,7 +13,7 @@ from lsip import catalogue
 from lsip.expressions.arrangements import Linear
 from lsip.expressions.operations import Multiply
 from lsip.expressions.tape import Tape
-from lsip.model.families import FamilyViolation
+from lsip.model import FamilyViolation
 from lsip.oracles import BranchAndBound
 from lsip.solver.sampling import SampledRows
 

@@ -23,7 +23,7 @@ def solved(objective: object, *constraints: object) -> lsip.Solution:
 
 def test_a_parabola_over_a_half_line() -> None:
     problem = lsip.Problem(lsip.minimize(z), [lsip.forall(t, z + t**2 - 2 * t >= 0)])
-    assert [family.coordinates for family in problem.compile().families] == [("t",), ("1/t",)]
+    assert [family.legend.coordinates for family in problem.compile().families] == [("t",), ("1/t",)]
     assert str(problem.constraints[0]) == "z + t² - 2 t ≥ 0   for all t ∈ [0, ∞)"
     solution = problem.solve(verbose=False)
     assert solution.certified
@@ -89,7 +89,7 @@ def test_the_unit_of_an_unbounded_index_does_not_matter(unit: float) -> None:
 def test_parts_are_named_after_their_length() -> None:
     u = lsip.Index("u", lsip.Interval(0, inf))
     rows = [lsip.forall(u, z + u**2 >= 60 * u - 900), lsip.forall(u, z + u**2 >= u)]
-    names = [family.coordinates[0] for family in lsip.Problem(lsip.minimize(z), rows).compile().families]
+    names = [family.legend.coordinates[0] for family in lsip.Problem(lsip.minimize(z), rows).compile().families]
     assert names == ["u/32", "32/u", "u", "1/u"]
     assert solved(lsip.minimize(z), *rows).value == pytest.approx(0.25)
 

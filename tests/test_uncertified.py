@@ -222,12 +222,12 @@ def test_no_message_is_longer_than_three_lines() -> None:
     formula = sum(X[k % 3] * np.cos((k + 1) * T) for k in range(40))
     program = lsip.Problem(lsip.minimize(H), [lsip.forall(T, formula <= H)]).compile()
     family = program.families[0]
-    assert len(family.name) > 300
+    assert len(family.legend.name) > 300
     work = (lsip.oracles.Work(3e7, 600.0),)
     said = [
         *(status.value for status in lsip.Status),
         messages.cancelled(family, 1e9),
-        messages.no_interior([(family.name, 1e-3)] * 5, ""),
+        messages.no_interior([(family.legend.name, 1e-3)] * 5, ""),
         messages.no_interior_at_integers(1e-3),
         messages.no_proof(program, (1e-9,), "BranchAndBound", chosen=False),
         messages.proof_unfinished(program, lsip.Status.TIME_LIMIT, work),

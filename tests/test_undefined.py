@@ -95,7 +95,7 @@ def test_violations_hold_at_points_where_a_condition_is_infinite_or_undefined(na
     values = np.array([float(make(np.float64(p))) for p in points])
     assert problem.worst_violation([0.0]).bound >= (-values).max()
     family = problem.compile().families[0]
-    box = family.tape.enclose(points[:1, None], points[:1, None])
+    box = family.source.tape.enclose(points[:1, None], points[:1, None])
     assert box.lo[0, -1] <= values[0] <= box.hi[0, -1]
 
 

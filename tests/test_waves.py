@@ -50,7 +50,7 @@ def test_values_of_parameters_are_numbers() -> None:
     problem = Problem(minimize(x), [forall(T, p * np.cos(3 * T) * a[0] + a[1] <= x)])
     for value in (2.0, 5.0):
         p.value = value
-        waves = problem.compile().families[0].waves  # type: ignore[attr-defined]
+        waves = problem.compile().families[0].source.waves  # type: ignore[attr-defined]
         assert value in waves.factor.tolist()
         assert set(waves.frequency.tolist()) == {0.0, 3.0}
 

@@ -15,7 +15,8 @@ from scipy import sparse
 
 from lsip import Program
 from lsip.expressions.graph import Expression
-from lsip.model.families import DeclaredFamily
+from lsip.model import RowFamily
+from lsip.model.declared_rows import DeclaredRows
 
 Array = NDArray[np.float64]
 
@@ -41,14 +42,14 @@ def drawn(program: Program, rng: np.random.Generator, base: int) -> Units:
     return Units(
         variables=np.atleast_1d(factor(rng, base, program.n)),
         rows=np.atleast_1d(factor(rng, base, program.A.shape[0])),
-        families=tuple(np.atleast_1d(factor(rng, base, family.count)) for family in program.families),  # type: ignore[attr-defined]
+        families=tuple(np.atleast_1d(factor(rng, base, len(family.columns))) for family in program.families),
         objective=float(factor(rng, base)),
     )
 
 
 def scalable(program: Program) -> bool:
     """Whether all rows are formulas: functions of points cannot be rewritten."""
-    return program.cones is None and all(isinstance(f, DeclaredFamily) for f in program.families)
+    return program.cones is None and all(isinstance(f.source, DeclaredRows) for f in program.families)
 
 
 def scaled(program: Program, units: Units) -> Program:
@@ -68,19 +69,13 @@ def scaled(program: Program, units: Units) -> Program:
     )
 
 
-def _family(family: Any, rows: Array, variables: Array) -> DeclaredFamily:
+def _family(family: RowFamily, rows: Array, variables: Array) -> RowFamily:
     """Formulas times numbers are formulas: the family is proven as any other."""
-    coefficient, rhs = family.outputs
+    source: Any = family.source
+    coefficient, rhs = source.outputs
     across = (rows[:, None] * variables[family.columns]).reshape(coefficient.shape)
-    return DeclaredFamily(
-        family.name,
-        family.indices,
-        family.domain,
-        _times(coefficient, across),
-        family.columns,
-        _times(rhs, rows.reshape(rhs.shape)),
-        family.labels,
-    )
+    outputs = _times(coefficient, across), _times(rhs, rows.reshape(rhs.shape))
+    return RowFamily(DeclaredRows(family.legend, family.domain, outputs), family.columns)
 
 
 def _times(expression: Expression, numbers: Array) -> Any:

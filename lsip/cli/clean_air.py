@@ -12,7 +12,9 @@ from ..domains import Box
 from ..errors import MissingExtraError
 from ..expressions import Index, Variable
 from ..files import make_folder
-from ..model.problem import Problem, forall, minimize
+from ..model.constraints import forall
+from ..model.goals import minimize
+from ..model.problem import Problem
 from .arguments import tell
 
 if TYPE_CHECKING:

@@ -16,24 +16,8 @@ from ..errors import ModelError
 from ..expressions.interval import EPS, Interval, down, magnitudes, up
 from .base import Array, Mask, crossing, enclosed
 
-
-@dataclass(frozen=True)
-class PowerTuning:
-    """Which exponents are taken for rounded ones, and for how much.
-
-    Parameters
-    ----------
-    rounded_ulps
-        Units in the last place by which exponents may be rounded, besides what their sum misses 1 by.
-    most_missed
-        What their sum misses 1 by at most; beyond, exponents are wrong, and not rounded.
-    """
-
-    rounded_ulps: float = 4.0
-    most_missed: float = 1e-9
-
-
-TUNING = PowerTuning()
+ROUNDED_ULPS = 4.0  # by which exponents may be rounded, besides what their sum misses 1 by
+MOST_MISSED = 1e-9  # what their sum misses 1 by at most; beyond, exponents are wrong, and not rounded
 
 
 @dataclass(frozen=True)
@@ -44,7 +28,7 @@ class Power:
     exponents: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if not min(self.exponents, default=0.0) > 0 or not abs(fsum(self.exponents) - 1.0) <= TUNING.most_missed:
+        if not min(self.exponents, default=0.0) > 0 or not abs(fsum(self.exponents) - 1.0) <= MOST_MISSED:
             raise ModelError(f"The exponents of a power cone are positive and sum to 1; got {self.exponents}.")
 
     @property
@@ -57,7 +41,7 @@ class Power:
     def enclosed(self) -> Interval:
         """The exponents that sum to 1."""
         a = np.array(self.exponents)
-        ulps = TUNING.rounded_ulps + 2 * abs(fsum(self.exponents) - 1.0) / EPS
+        ulps = ROUNDED_ULPS + 2 * abs(fsum(self.exponents) - 1.0) / EPS
         return Interval(down(a, ulps), up(a, ulps))
 
     def contains(self, s: Interval) -> Mask:

@@ -23,11 +23,11 @@ from .graph import (
     Expression,
     Fields,
     Index,
+    Lanes,
     Part,
     Pass,
     ProofSteps,
     Step,
-    Visit,
     ends,
     varying,
 )
@@ -95,8 +95,8 @@ class Gather(Expression):
     def expand(self, ring: Ring, args: list[Terms]) -> Terms:
         return [args[0][k] for k in self.index.tolist()]
 
-    def lanes(self, visit: Visit, lanes: Ints, run: Pass) -> Jet[Numbers]:
-        return visit(0, self.index[lanes])
+    def lanes(self, lanes: Ints, run: Pass) -> Lanes:
+        return (yield 0, self.index[lanes])
 
 
 class Join(Expression):
@@ -141,13 +141,13 @@ class Join(Expression):
     def expand(self, ring: Ring, args: list[Terms]) -> Terms:
         return [p for part, size in zip(args, self.sizes, strict=True) for p in repeated(part, size)]
 
-    def lanes(self, visit: Visit, lanes: Ints, run: Pass) -> Jet[Numbers]:
+    def lanes(self, lanes: Ints, run: Pass) -> Lanes:
         parts: list[Any] = [None] * 4
         start = 0
         for j, size in enumerate(self.sizes):
             mine = (lanes >= start) & (lanes < start + size)
             if mine.any():
-                jet = visit(j, np.clip(lanes - start, 0, size - 1))
+                jet = yield j, np.clip(lanes - start, 0, size - 1)
                 for d, part in enumerate(jet):
                     if part is not None:
                         parts[d] = choose(mine, ~mine, part, parts[d], True, run.entries(d))
@@ -208,10 +208,10 @@ class Sum(Expression):
     def expand(self, ring: Ring, args: list[Terms]) -> Terms:
         return [summed(args[0][i : i + self.k]) for i in range(0, len(args[0]), self.k)]
 
-    def lanes(self, visit: Visit, lanes: Ints, run: Pass) -> Jet[Numbers]:
+    def lanes(self, lanes: Ints, run: Pass) -> Lanes:
         n, s = lanes.shape
         wide = (lanes[:, :, None] * self.k + np.arange(self.k)).reshape(n, s * self.k)
-        u = jets.each(visit(0, wide), lambda v: ends(v, lambda e: np.broadcast_to(e, (*e.shape[:-2], n, s * self.k))))
+        u = jets.each((yield 0, wide), lambda v: ends(v, lambda e: np.broadcast_to(e, (*e.shape[:-2], n, s * self.k))))
         return self._totals(u, s)
 
 

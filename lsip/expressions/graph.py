@@ -10,7 +10,7 @@ node, `Gather`. `origin` remembers what the user typed, for printing only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -40,7 +40,7 @@ from .ring import NotPolynomialError, Ring, Terms
 from .slopes import Slopes
 
 Step: TypeAlias = dict[str, Any]  # an operation in a file
-Visit: TypeAlias = Callable[[int, Ints], Jet[Numbers]]  # some elements of the argument at that place
+Lanes: TypeAlias = Generator[tuple[int, Ints], Any, Jet[Numbers]]  # asks for elements of the argument at that place
 Part: TypeAlias = Callable[[int, int], Any]  # an element of the argument at that place, to be printed
 Fields: TypeAlias = Mapping[str, Schema]  # what a step of a file holds
 T = TypeVar("T")
@@ -253,12 +253,14 @@ class Expression(Operators["Expression", "Expression", "Condition"]):
         """The polynomials that it makes of polynomials."""
         raise NotPolynomialError
 
-    def lanes(self, visit: Visit, lanes: Ints, run: Pass) -> Jet[Numbers]:
-        """Elements lanes[n] at the point or box n."""
-        if self.elementwise:
-            return self.forward([visit(j, lanes) for j in range(len(self.args))], run)
-        whole = [visit(j, np.broadcast_to(np.arange(a.size), (len(lanes), a.size))) for j, a in enumerate(self.args)]
-        return jets.each(self.forward(whole, run), lambda v: _pick(v, lanes))
+    def lanes(self, lanes: Ints, run: Pass) -> Lanes:
+        """Elements lanes[n] at the point or box n, from those of the arguments that it asks for."""
+        parts = []
+        for j, a in enumerate(self.args):
+            every = np.broadcast_to(np.arange(a.size), (len(lanes), a.size))
+            parts.append((yield j, lanes if self.elementwise else every))
+        found = self.forward(parts, run)
+        return found if self.elementwise else jets.each(found, lambda v: _pick(v, lanes))
 
     @legibly
     def __str__(self) -> str:
@@ -384,7 +386,8 @@ class Constant(Expression):
             raise NotPolynomialError
         return [ring.number(Fraction(v)) for v in self.value.ravel().tolist()]
 
-    def lanes(self, visit: Visit, lanes: Ints, run: Pass) -> Jet[Numbers]:
+    def lanes(self, lanes: Ints, run: Pass) -> Lanes:
+        yield from ()
         return Jet(self.numbers(self.value.ravel()[lanes], run))
 
 
@@ -496,7 +499,8 @@ class Index(Expression):
     def expand(self, ring: Ring, args: list[Terms]) -> Terms:
         return [{ring.unit(ring.offsets[self] + k): Fraction(1)} for k in range(self.domain.dim)]
 
-    def lanes(self, visit: Visit, lanes: Ints, run: Pass) -> Jet[Numbers]:
+    def lanes(self, lanes: Ints, run: Pass) -> Lanes:
+        yield from ()
         place = run.offsets[self] + lanes
         axes = np.arange(run.y.shape[-1])[:, None, None]
         value = ends(run.y, lambda v: np.take_along_axis(v, place, axis=1))

@@ -11,19 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from .graph import Expression, Pass
+from .graph import Lanes, Pass
 from .interval import Array, Interval
-from .jets import Jet, Numbers, triangle
-from .operands import Ints as Lanes
+from .jets import Jet, triangle
+from .operands import Ints
 from .tape import Tape
 
 
-def evaluate_lanes(tape: Tape, y: Array, lanes: Lanes, order: int) -> tuple[Array, Array, Array]:
+def evaluate_lanes(tape: Tape, y: Array, lanes: Ints, order: int) -> tuple[Array, Array, Array]:
     """Outputs `lanes[n]` (N, s) at the points y[n]: values (N, s), gradients (m, N, s), packed Hessians."""
-    walk = _Walk(tape, Pass(y, order, tape.offsets))
-    with np.errstate(all="ignore"):
-        jet: Jet[Any] = walk.visit(tape.output, lanes)
-    m = tape.dim
+    jet, m = _computed(tape, Pass(y, order, tape.offsets), lanes), tape.dim
     shapes = (lanes.shape, (m, *lanes.shape), (len(triangle(m)[0]), *lanes.shape))
     value, gradient, hessian = (
         np.zeros(s) if part is None else np.broadcast_to(part, s) for part, s in zip(jet[:3], shapes, strict=True)
@@ -31,30 +28,34 @@ def evaluate_lanes(tape: Tape, y: Array, lanes: Lanes, order: int) -> tuple[Arra
     return value, gradient, hessian
 
 
-def enclose_lanes(tape: Tape, lower: Array, upper: Array, lanes: Lanes) -> Interval:
+def enclose_lanes(tape: Tape, lower: Array, upper: Array, lanes: Ints) -> Interval:
     """Outward-rounded outputs `lanes[n]` (N, s) over the boxes [lower[n], upper[n]], for graphs without kinks."""
-    walk = _Walk(tape, Pass(Interval(lower, upper), 0, tape.offsets))
-    with np.errstate(all="ignore"):
-        jet: Jet[Any] = walk.visit(tape.output, lanes)
+    jet = _computed(tape, Pass(Interval(lower, upper), 0, tape.offsets), lanes)
     return jet.value.each(lambda v: np.broadcast_to(v, lanes.shape))
 
 
-class _Walk:
-    """One evaluation; results are remembered by node and lanes."""
-
-    def __init__(self, tape: Tape, run: Pass) -> None:
-        self.tape, self.run = tape, run
-        self.known: dict[tuple[int, bytes], Jet[Numbers]] = {}
-
-    def visit(self, i: int, lanes: Lanes) -> Jet[Numbers]:
-        node = self.tape.nodes[i]
-        if node.size == 1:
+@np.errstate(all="ignore")
+def _computed(tape: Tape, run: Pass, lanes: Ints) -> Jet[Any]:
+    """The output; results are remembered by node and lanes, and nothing recurses, as graphs may be very deep."""
+    known: dict[tuple[int, bytes], Jet[Any]] = {}
+    stack: list[tuple[tuple[int, bytes], Lanes]] = []
+    i, value = tape.output, None
+    while True:
+        if tape.nodes[i].size == 1:
             lanes = np.zeros((len(lanes), 1), dtype=np.intp)
-        key = (i, lanes.tobytes())
-        if key not in self.known:
-            self.known[key] = self._compute(i, node, lanes)
-        return self.known[key]
-
-    def _compute(self, i: int, node: Expression, lanes: Lanes) -> Jet[Numbers]:
-        args = self.tape.args[i]
-        return node.lanes(lambda j, wanted: self.visit(args[j], wanted), lanes, self.run)
+        key = i, lanes.tobytes()
+        value = known.get(key)
+        if value is None:  # which is also what begins with it
+            stack.append((key, tape.nodes[i].lanes(lanes, run)))
+        while stack:
+            (at, _), asking = stack[-1]
+            try:
+                j, lanes = asking.send(value)
+            except StopIteration as done:
+                known[stack.pop()[0]] = value = done.value
+            else:
+                i = tape.args[at][j]
+                break
+        else:
+            assert value is not None
+            return value

@@ -21,11 +21,11 @@ from .graph import (
     Expression,
     Fields,
     Index,
+    Lanes,
     Part,
     Pass,
     ProofSteps,
     Step,
-    Visit,
     as_expression,
     together,
     varying,
@@ -186,9 +186,9 @@ class Power(Expression):
         exponents = np.broadcast_to(self.exponents.ravel(), (size,)).tolist()
         return [ring.power(u, k) for u, k in zip(repeated(args[0], size), exponents, strict=True)]
 
-    def lanes(self, visit: Visit, lanes: Ints, run: Pass) -> Jet[Numbers]:
+    def lanes(self, lanes: Ints, run: Pass) -> Lanes:
         k = self.exponents.ravel()[lanes if self.exponents.size > 1 else np.zeros_like(lanes)]
-        return _powers(visit(0, lanes), k, run.order)
+        return _powers((yield 0, lanes), k, run.order)
 
 
 def _powers(u: Jet[Numbers], k: Array, order: int) -> Jet[Numbers]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -74,37 +75,31 @@ class Tape:
             return self
         return Tape(self.outputs, tuple(self.offsets), self.given, values, self)
 
+    def _forward(self, results: list[Any], run: Pass, doubts: dict[int, Doubt | None] | None = None) -> Iterator[int]:
+        """Compute what varies, one node after the other; results are let go once nothing after them needs them.
+
+        A jump has to know where its condition may be undefined: `doubts` are those found so far.
+        """
+        boxes = isinstance(run.y, Interval)
+        for i, forward, args, done in self.steps:
+            if boxes:
+                check("enclosures")
+            if doubts is not None and i in self.jumps and (doubt := doubts[args[0]]) is not None:
+                run.doubts[id(self.nodes[i])] = doubt
+            results[i] = forward([results[a] for a in args], run)
+            yield i
+            for a in done:
+                results[a] = None
+
     def _run(self, run: Pass) -> tuple[Jet[Any], list[Jet[Any]]]:
         """The outputs, and the arguments of all kinks."""
         with np.errstate(all="ignore"):
-            results = self._constants(run)
-            boxes = isinstance(run.y, Interval)
-            if self.jumps and boxes:
-                self._run_doubting(results, run)
-            else:
-                for i, forward, args, done in self.steps:
-                    if boxes:
-                        check("enclosures")
-                    results[i] = forward([results[a] for a in args], run)  # type: ignore[misc]
-                    for a in done:
-                        results[a] = None
-        found: list[Any] = results
-        return found[self.output], [found[a] for a in self.kink_arguments]
-
-    def _run_doubting(self, results: list[Any], run: Pass) -> None:
-        """The same over boxes, where every jump has to know on which its condition may be undefined."""
-        doubts = self._still_doubts(results, run)
-        for i, forward, args, done in self.steps:
-            check("enclosures")
-            node = self.nodes[i]
-            doubt = doubts[args[0]] if i in self.jumps else None
-            if doubt is not None:
-                run.doubts[id(node)] = doubt
-            results[i] = forward([results[a] for a in args], run)
-            if i in self.watched:
-                doubts[i] = self._doubt(i, results, doubts, run)
-            for a in done:
-                results[a] = None
+            results: list[Any] = self._constants(run)
+            doubts = self._still_doubts(results, run) if self.jumps and isinstance(run.y, Interval) else None
+            for i in self._forward(results, run, doubts):
+                if doubts is not None and i in self.watched:
+                    doubts[i] = self._doubt(i, results, doubts, run)
+        return results[self.output], [results[a] for a in self.kink_arguments]
 
     def _doubt(
         self,
@@ -205,16 +200,10 @@ class Tape:
             results: list[Any] = self._constants(run)
             for i in self.still:
                 doubts[i] = self._doubt(i, results, doubts, run, known)
-            for i, forward, args, done in self.steps:
-                check("enclosures")
-                if i in self.jumps and (doubt := doubts[args[0]]) is not None:
-                    run.doubts[id(self.nodes[i])] = doubt
-                results[i] = forward([results[a] for a in args], run)
+            for i in self._forward(results, run, doubts):
                 doubts[i] = self._doubt(i, results, doubts, run, known)
                 if self.nodes[i].partial and (doubt := doubts[i]) is not None and doubt.any():
                     doubtful.add(i)
-                for a in done:
-                    results[a] = None
         value, doubt = results[self.output].value, doubts[self.output]
         endless = ~(np.isfinite(value.lo) & np.isfinite(value.hi))
         nan = np.zeros_like(endless) if doubt is None else doubt != SURE
@@ -225,11 +214,10 @@ class Tape:
         """What the user wrote that has no bounds over a box (1, m), though its parts do; None if that is unknown."""
         run = Pass(Interval(lower, upper), 0, self.offsets, self.kinks)
         with np.errstate(all="ignore"):
-            results = self._constants(run)
-            for i, forward, args, _ in self.steps:
-                jet: Jet[Any] = forward([results[a] for a in args], run)  # type: ignore[misc]
-                results[i] = jet
-                if not (np.isfinite(jet.value.lo) & np.isfinite(jet.value.hi)).all():
+            results: list[Any] = self._constants(run)
+            for i in self._forward(results, run):
+                value = results[i].value
+                if not (np.isfinite(value.lo) & np.isfinite(value.hi)).all():
                     return self.typed(i)
         return None
 

@@ -31,12 +31,9 @@ class QuadratureTuning:
     ----------
     accuracies
         The error that is aimed at, relative to the integral of the absolute value: in one, two, and more dimensions.
-    most_boxes
-        Boxes, also by dimension, and means over all of them, after which the enclosure is what it is.
     """
 
     accuracies: tuple[float, ...] = (1e-13, 1e-11, 1e-9)
-    most_boxes: tuple[int, ...] = (200_000, 200_000, 100_000)
 
 
 TUNING = QuadratureTuning()
@@ -72,8 +69,9 @@ def means(tape: Tape) -> Interval:
     """The means (K,) of all outputs of a tape over the unit cube; infinite where no bound was found."""
     k = tape.dim
     boxes = _enclosed(tape, np.zeros((1, k)), np.zeros((1, k), dtype=np.intp))
-    accuracy, most = (by[min(k, len(by)) - 1] for by in (TUNING.accuracies, TUNING.most_boxes))
-    most = min(most, EFFORT.entries // max(sum(tape.sizes), 1))
+    accuracy = TUNING.accuracies[min(k, len(TUNING.accuracies)) - 1]
+    # After so many boxes, whose means are added up exactly, the enclosure is what it is.
+    most = min(EFFORT.exact // max(k - 1, 1), EFFORT.entries // max(sum(tape.sizes), 1))
     while len(boxes.lower) < most:
         size = _sizes(boxes)
         split = _loose(boxes, size, accuracy)

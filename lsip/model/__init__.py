@@ -1,13 +1,17 @@
 """The model: what a person declares, and the program that solvers see of it."""
 
 from .callables import Family
+from .coefficients import largest_coefficient, steepest_coefficient
+from .constraints import forall
 from .discretisation import FiniteLP, FiniteSolution
-from .families import FamilyViolation, RowFamily
+from .families import RowFamily
+from .goals import maximize, minimize
 from .method import Answer, Method
-from .problem import Problem, forall, maximize, minimize
+from .problem import Problem
 from .program import Program
 from .statements import ForAll, Objective
 from .status import Status
+from .violation import FamilyViolation
 from .worst_violation import WorstViolation
 
 __all__ = [
@@ -25,6 +29,8 @@ __all__ = [
     "Status",
     "WorstViolation",
     "forall",
+    "largest_coefficient",
     "maximize",
     "minimize",
+    "steepest_coefficient",
 ]

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from ..deadline import EFFORT
 from ..domains import Domain
 from ..errors import ModelError
 from ..expressions.affine import Affine
@@ -25,35 +26,19 @@ from ..expressions.graph import Expression, Index, as_expression
 from ..expressions.parameter import parameters_in
 from ..expressions.printing import latex
 from ..expressions.tape import Tape, constant_value
+from ..expressions.undefined import coordinates
 from ..legible import legible_repr, legibly
 from ..masters.base import is_sparse
 from ..oracles.attained import discrete_points
 from ..validation import numbers, shown
-from .families import BlackBoxFamily, DeclaredFamily
+from .black_box_rows import COMPARISON, BlackBoxRows
+from .declared_rows import DeclaredRows
+from .families import RowFamily, RowFunctions
+from .legend import Legend
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class TraceTuning:
-    """How a trace is compared with the functions that it was made from.
-
-    Parameters
-    ----------
-    points
-        At how many points, besides the corners.
-    most_numbers
-        How many numbers such a comparison may hold: it bounds the corners that are looked at.
-    agreement
-        How closely both agree, relative to the size of each coefficient; rules of Pyomo models are held to it, too.
-    """
-
-    points: int = 32
-    most_numbers: int = 2_000_000
-    agreement: float = 1e-9
-
-
-TRACES = TraceTuning()
+Ints = NDArray[np.intp]
+Function = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +65,8 @@ class Family:
     """
 
     domain: Domain
-    a: Callable[[Any], Any]
-    b: Callable[[Any], Any]
+    a: Function
+    b: Function
     lipschitz: float | tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
@@ -161,25 +146,40 @@ def _one(e: Expression) -> bool:
     return not e.indices() and not parameters_in(e) and bool(np.all(constant_value(e) == 1))
 
 
-def compile_family(family: Family, name: str, n: int) -> DeclaredFamily | BlackBoxFamily:
-    """The family as solvers see it: traced if that is possible, a black box otherwise."""
+def compile_family(family: Family, name: str, n: int, columns: Ints | None = None) -> RowFamily:
+    """The family as solvers see it: traced if that is possible, a black box otherwise; over columns, or the first n."""
+    place = np.arange(n) if columns is None else columns
+    rows, used = _rows(family, name, n)
+    return RowFamily(rows, place[used][None, :])
+
+
+def black_box(
+    name: str, domain: Domain, a: Function, b: Function, n: int, lipschitz: tuple[float, float] | None = None
+) -> BlackBoxRows:
+    """Rows by functions of points, whose coordinates are called y, or y[0], y[1] and so on."""
+    coordinates = ("y",) if domain.dim == 1 else tuple(f"y[{k}]" for k in range(domain.dim))
+    return BlackBoxRows(Legend(name, (name,), coordinates), domain, a, b, n, lipschitz)
+
+
+def _rows(family: Family, name: str, n: int) -> tuple[RowFunctions, Ints]:
+    """The rows, and which of the n variables they are about."""
     constants = family.constants
     if constants is None and discrete_points(family.domain) is not None:
         constants = (0.0, 0.0)  # every index point can be tried, and between them there is nothing to bound
-    box = BlackBoxFamily(name, family.domain, family.a, family.b, n, constants)
+    box = black_box(name, family.domain, family.a, family.b, n, constants)
     points = _check_points(family.domain, n)
     a, b = box.rows(points)  # says what is wrong with the shapes or the values, if anything is
-    traced = _trace(family, name, n)
-    if traced is None:
-        return box
-    shown = np.zeros((len(points), n + 1))
-    flat = traced.tape.values(points)
-    shown[:, np.append(traced.columns[0], n)] = flat
-    wanted = np.concatenate([a[:, 0], b], axis=1)
-    allowed = TRACES.agreement * (np.abs(wanted) + np.abs(wanted).max(axis=0))
-    with np.errstate(invalid="ignore"):
-        same = (np.abs(shown - wanted) <= allowed).all()  # a nan compares false
-    return traced if same else box
+    found = _trace(family, name, n)
+    if found is not None:
+        traced, used = found
+        shown = np.zeros((len(points), n + 1))
+        shown[:, np.append(used, n)] = traced.tape.values(points)
+        wanted = np.concatenate([a[:, 0], b], axis=1)
+        allowed = COMPARISON.agreement * (np.abs(wanted) + np.abs(wanted).max(axis=0))
+        with np.errstate(invalid="ignore"):
+            if (np.abs(shown - wanted) <= allowed).all():  # a nan compares false
+                return found
+    return box, np.arange(n)
 
 
 def _check_points(domain: Domain, n: int) -> Array:
@@ -188,10 +188,10 @@ def _check_points(domain: Domain, n: int) -> Array:
     A finite index set is checked at all of its points, unless that takes too much memory.
     """
     corners = domain.grid(3 if domain.dim <= 2 else 2) if domain.dim <= 8 else domain.grid(1)
-    return np.concatenate([corners[: max(1000, TRACES.most_numbers // n)], domain.spread(TRACES.points)])
+    return np.concatenate([corners[: max(1000, EFFORT.entries // n)], domain.spread(COMPARISON.points)])
 
 
-def _trace(family: Family, name: str, n: int) -> DeclaredFamily | None:
+def _trace(family: Family, name: str, n: int) -> tuple[DeclaredRows, Ints] | None:
     """Call the functions with an index expression of shape (1, m); None when they need numbers."""
     index = Index("y", family.domain)
     y = index.reshape(1, family.domain.dim)
@@ -204,8 +204,9 @@ def _trace(family: Family, name: str, n: int) -> DeclaredFamily | None:
     # Coefficients that vanish for every y need no column: rows that are sparse by construction stay so.
     range_ = Tape((a,), (index,)).enclose(family.domain.lower[None, :], family.domain.upper[None, :])
     used = np.flatnonzero((range_.lo[0] != 0) | (range_.hi[0] != 0))
-    columns = (used if len(used) else np.zeros(1, dtype=np.intp)).astype(np.intp)
-    return DeclaredFamily(name, (index,), family.domain, Gather(a, columns), columns[None, :], b, (name,))
+    used = used if len(used) else np.zeros(1, dtype=np.intp)
+    legend = Legend(name, (name,), coordinates((index,)), (index,))
+    return DeclaredRows(legend, family.domain, (Gather(a, used), b)), used
 
 
 def _expression(value: Expression | ArrayLike | sparse.csr_matrix, shape: tuple[int, ...]) -> Expression | None:

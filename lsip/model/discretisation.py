@@ -24,9 +24,9 @@ from ..masters import MasterError
 from ..masters.base import Matrix
 from ..masters.written import Sides
 from ..validation import NO_NUMBERS, axes, is_mapping
-from .compilation import ONCE
 from .families import RowFamily
 from .program import Program
+from .quantified import ONCE
 
 Array = NDArray[np.float64]
 Points = int | ArrayLike  # of one index set: how many an axis, or which
@@ -138,10 +138,10 @@ def discretise(program: Program, points: Chosen) -> FiniteLP:
         indices take all combinations.
     """
     for family in program.families:
-        if family.shown < family.domain.dim and (family.domain.lower < family.domain.upper).any():
+        if family.legend.shown < family.domain.dim and (family.domain.lower < family.domain.upper).any():
             raise ModelError(
-                f"{family.name} stands for a continuum of rows at every index point, so that no finite linear program "
-                "has it at chosen points. solve() takes it as it is."
+                f"{family.legend.name} stands for a continuum of rows at every index point, so that no finite linear "
+                "program has it at chosen points. solve() takes it as it is."
             )
     chosen = [_inside(y, family) for y, family in zip(_split(points, program.families), program.families, strict=True)]
     rows = [_rows(family, y, program.n) for family, y in zip(program.families, chosen, strict=True)]
@@ -156,7 +156,9 @@ def discretise(program: Program, points: Chosen) -> FiniteLP:
         bounds=np.stack([program.lower, program.upper], axis=1),
         constant=sign * program.constant + 0.0,
         maximise=program.maximise,
-        blocks=tuple(FamilyBlock(y, f.labels, f.coordinates) for y, f in zip(chosen, program.families, strict=True)),
+        blocks=tuple(
+            FamilyBlock(y, f.labels, f.legend.coordinates) for y, f in zip(chosen, program.families, strict=True)
+        ),
         finite_labels=_finite_labels(program, sides),
         name=program.name,
         integer=program.integer,
@@ -199,7 +201,7 @@ def to_cvxpy(lp: FiniteLP, variables: Sequence[Variable]) -> Any:
 
 def _split(points: Chosen, families: Sequence[RowFamily]) -> list[Points]:
     """One entry a family: a number or points. Finite rows with enclosed coefficients have their point already."""
-    alone = [any(i is ONCE for i in family.indices) for family in families]
+    alone = [any(i is ONCE for i in family.legend.indices) for family in families]
     if any(alone):
         given = iter(_split(points, [family for family, single in zip(families, alone, strict=True) if not single]))
         return [1 if single else next(given) for single in alone]
@@ -229,7 +231,7 @@ def _is_table(value: object) -> bool:
 
 def _from_mapping(points: Mapping[Index, Points], families: Sequence[RowFamily]) -> list[Points]:
     """The points of every family from those of its indices."""
-    indices = {index: None for family in families for index in family.indices}
+    indices = {index: None for family in families for index in family.legend.indices}
     unknown = [str(key) for key in points if key not in indices]
     if unknown:
         raise ModelError(
@@ -237,13 +239,15 @@ def _from_mapping(points: Mapping[Index, Points], families: Sequence[RowFamily])
         )
     entries: list[Points] = []
     for family in families:
-        missing = [i.name for i in family.indices if i not in points]
-        if missing or not family.indices:
+        missing = [i.name for i in family.legend.indices if i not in points]
+        if missing or not family.legend.indices:
             what = f"no points are given for {', '.join(missing)}" if missing else "it has functions, no index"
-            raise ModelError(f"{family.name}: {what}; give points for every index, or a list with one entry a family.")
+            raise ModelError(
+                f"{family.legend.name}: {what}; give points for every index, or a list with one entry a family."
+            )
         each = [
             i.domain.fixed().grid(int(y)) if _is_number(y) else as_points(y, i.domain.dim)
-            for i, y in ((i, points[i]) for i in family.indices)
+            for i, y in ((i, points[i]) for i in family.legend.indices)
         ]
         places = np.meshgrid(*(np.arange(len(y)) for y in each), indexing="ij")
         entries.append(np.concatenate([y[p.ravel()] for y, p in zip(each, places, strict=True)], axis=1))
@@ -262,13 +266,15 @@ def _inside(points: Points, family: RowFamily) -> Array:
         return domain.grid(int(points))
     if points is None or isinstance(points, bool):
         raise ModelError(
-            f"{family.name}: give a number of points an axis, or an array (k, {domain.dim}); got {points}."
+            f"{family.legend.name}: give a number of points an axis, or an array (k, {domain.dim}); got {points}."
         )
     y = as_points(points, domain.dim)
     inside = domain.contains(y)
     if not inside.all():
         first = int(np.argmin(inside))
-        raise ModelError(f"{family.name}: point {first}, {y[first]}, is not in {domain}; give points of the index set.")
+        raise ModelError(
+            f"{family.legend.name}: point {first}, {y[first]}, is not in {domain}; give points of the index set."
+        )
     return y
 
 

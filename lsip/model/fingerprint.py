@@ -30,7 +30,11 @@ def fingerprint(program: Program) -> dict[str, str]:
     if program.integer.any():
         parts["the variables of whole values"] = program.integer
     for f, family in enumerate(program.families):
-        parts[f"the constraints over index points (family {f})"] = (family.domain, family.columns, *family.identity())
+        parts[f"the constraints over index points (family {f})"] = (
+            family.domain,
+            family.columns,
+            *family.source.identity(),
+        )
     return {name: sha256(b"".join(_bytes(part))).hexdigest()[:24] for name, part in parts.items()}
 
 

@@ -10,29 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..deadline import check
+from ..deadline import EFFORT, check
 from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..expressions.slopes import Slopes
 from ..expressions.triplets import moved
 from ..oracles.base import Array, Ints
 
 Mask = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class LinearFormTuning:
-    """How rows are evaluated.
-
-    Parameters
-    ----------
-    most_entries
-        Numbers of a table that is made at once, so that none becomes large.
-    """
-
-    most_entries: int = 1_000_000
-
-
-TUNING = LinearFormTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +101,7 @@ class LinearForm:
 
     def _blocks(self, count: int) -> Iterator[slice]:
         """Points a few at a time, so that no table becomes large; raises `OutOfTime` at the deadline."""
-        size = max(TUNING.most_entries // self.value.shape[1], 1)
+        size = max(EFFORT.batch // self.value.shape[1], 1)
         for start in range(0, max(count, 1), size):
             check("rows")
             yield slice(start, start + size)

@@ -6,7 +6,7 @@ those has units that are wrong by any factor; so such columns are looked for, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..deadline import EFFORT, check
 from ..lifetime import Remembered
 from ..oracles.base import Ints
-from .families import RowFamily
+from .families import RowFamily, RowFunctions
 
 Array = NDArray[np.float64]
 NOTHING = 1e-290  # enclosures of zero are about 1e-300 wide
@@ -26,33 +26,34 @@ class PeakTuning:
 
     Parameters
     ----------
-    sample, most_rows
-        Index points at which columns are compared; fewer, if that were more rows in all.
+    sample
+        Index points at which columns are compared; fewer of large rows.
     growth
         A column is followed where it may be so many times larger than what was seen of it.
     """
 
     sample: int = 40
-    most_rows: int = 4000
     growth: float = 1e3
 
 
 TUNING = PeakTuning()
-_sampled = Remembered[RowFamily, tuple[Array, Array]]()
-_known = Remembered[RowFamily, Array]()
-_unseen = Remembered[RowFamily, bool]()
+# What is known of rows in one unit is known in all, so it lies beside these.
+_sampled = Remembered[RowFunctions, tuple[Array, Array]]()
+_known = Remembered[RowFunctions, tuple[Array, bool]]()
 
 
 def sampled(family: RowFamily) -> tuple[Array, Array]:
     """Coefficients (N, p, K) and right-hand sides (N, p) at a few points all over the index set; computed once."""
-    if family not in _sampled:
-        _sampled[family] = family.rows(points_of(family))
-    return _sampled[family]
+    rows = family.source
+    if rows not in _sampled:
+        _sampled[rows] = rows.rows(points_of(family))
+    a, b = _sampled[rows]
+    return (a, b) if family.units is None else (a * family.units[:, :-1], b * family.units[:, -1])
 
 
 def points_of(family: RowFamily) -> Array:
     """A few points all over the index set."""
-    count = int(np.clip(TUNING.most_rows // len(family.columns), 4, TUNING.sample))
+    count = int(np.clip(EFFORT.batch // (family.columns.size + 1), 4, TUNING.sample))
     return np.concatenate([family.domain.grid(1), family.domain.spread(count)])
 
 
@@ -69,34 +70,39 @@ def largest(family: RowFamily) -> tuple[Array, Array]:
 
 
 def peaks(family: RowFamily) -> Array:
-    """Index points (k, m) at which columns are large that a sample hardly sees; found once."""
-    if family not in _known:
-        _known[family] = _found(family)
-    return _known[family]
+    """Index points (k, m) at which columns are large that a sample hardly sees."""
+    return _followed(family)[0]
 
 
 def unseen(family: RowFamily) -> bool:
     """Whether columns may be far larger somewhere than at the points that are known: then units say little."""
-    peaks(family)
-    return family in _unseen
+    return _followed(family)[1]
 
 
-def _found(family: RowFamily) -> Array:
-    """Every column that may grow far beyond its sample, followed into the half of its box that promises more.
+def _followed(family: RowFamily) -> tuple[Array, bool]:
+    """Both; found once."""
+    if family.source not in _known:
+        _known[family.source] = _found(family)
+    return _known[family.source]
 
-    A column ends where no more is hidden than was seen, or at its peak, where a value is about as large as the bound.
+
+def _found(family: RowFamily) -> tuple[Array, bool]:
+    """Such points, and whether there may be others that were not found.
+
+    Every column that may grow far beyond its sample is followed into the half of its box that promises more. It ends
+    where no more is hidden than was seen, or at its peak, where a value is about as large as the bound.
     """
     domain, points = family.domain, [np.zeros((0, family.domain.dim))]
     if not family.enclosable or family.linear is not None:
-        return points[0]
+        return points[0], False
 
     def largest(lower: Array, upper: Array, rows: Ints) -> Array:
         """The sizes of the coefficients of these rows over boxes; -inf where they are not known."""
-        a, _ = family.enclosed(lower, upper, rows)
-        size = np.maximum(np.abs(a.lo), np.abs(a.hi))
+        box = family.source.enclosed(lower, upper, rows)[:, :-1]
+        size = np.maximum(np.abs(box.lo), np.abs(box.hi))
         return np.where(np.isnan(size), -np.inf, size)
 
-    seen = np.maximum(np.abs(sampled(family)[0]).max(axis=0), NOTHING)
+    seen = np.maximum(np.abs(sampled(replace(family, units=None))[0]).max(axis=0), NOTHING)
     p, k = seen.shape
     bounds = largest(np.tile(domain.lower, (p, 1)), np.tile(domain.upper, (p, 1)), np.arange(p))
     most = EFFORT.entries // max(k, 1)
@@ -124,14 +130,4 @@ def _found(family: RowFamily) -> Array:
         i, j, lower, upper = i[stay], j[stay], lower[stay], upper[stay]
     every = np.concatenate(points)
     inside = domain.contains(every)
-    if lost or not inside.all():
-        _unseen[family] = True
-    return every[inside]
-
-
-def inherit(family: RowFamily, inner: RowFamily) -> None:
-    """The peaks of a family are those of another one, whose columns have other units: nobody needs to look again."""
-    if inner in _known:
-        _known[family] = _known[inner]
-    if inner in _unseen:
-        _unseen[family] = True
+    return every[inside], lost or not inside.all()

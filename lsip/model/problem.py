@@ -6,169 +6,33 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..domains.notation import latex_power, power
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Variable
-from ..expressions.convex import Convex
-from ..expressions.convex_rows import convex_objective, enclosed_objective
-from ..expressions.folds import unfolded
-from ..expressions.graph import Condition, Expression, Index
+from ..expressions.graph import Expression
 from ..expressions.naming import name_matrices, names_in, recall
-from ..expressions.operators import Operators, Statement, bare
 from ..expressions.parameter import Parameter, current, parameters_in
-from ..expressions.printing import latex, text
-from ..expressions.rule import Coefficients
+from ..expressions.printing import text
 from ..files import blamed, read_json, write_json
 from ..legible import legibly
-from ..validation import MOST_AXES, members, shown, title, words
+from ..validation import shown, title
 from .batch import Rows, solve_many
 from .callables import FamilyOn
-from .compilation import Parts, Written, grouped
+from .compilation import Written
+from .constraints import Statements, flattened
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
+from .goals import objective_of
 from .method import Answer, Method, Solvable, ready
+from .parts import Parts
+from .printed import model_latex, model_text
 from .problem_file import WHAT, goal_of, problem_data, read_problem
 from .program import Program
-from .restated import Restated
-from .statements import ForAll, Objective, check_indices, titled
+from .statements import ForAll, Objective
 from .status import Status
 from .worst_violation import Values, WorstViolation, flat, worst_violation
-
-# One, or lists of them; NumPy's annotations take a comparison of what its functions give for an array.
-Statements = Statement | NDArray[np.bool_] | Sequence["Statements"]
-
-
-Value = Affine | Convex | Expression | float | NDArray[Any]  # what an objective may be
-
-
-def minimize(expression: Value, *, over: Index | Sequence[Index] | None = None) -> Objective:
-    """The objective of a minimisation: affine, or convex as absolute values, maxima and norms are.
-
-    With an index, or several, that it is `over`: the largest value for all of them.
-
-    Examples
-    --------
-    >>> import numpy as np, lsip
-    >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
-    >>> problem = lsip.Problem(lsip.minimize(np.abs(x[0] + x[1] * t - np.exp(t)), over=t))
-    >>> print(problem)
-    minimize |x[0] + x[1] t - exp(t)|   at its worst over t ∈ [0, 1]
-    >>> round(problem.solve(verbose=False).value, 6)
-    0.105933
-    """
-    return _objective(expression, False, over)
-
-
-def maximize(expression: Value, *, over: Index | Sequence[Index] | None = None) -> Objective:
-    """The objective of a maximisation: affine, or concave as minima are; the smallest value for all indices `over`."""
-    return _objective(expression, True, over)
-
-
-def _objective(expression: Value, maximise: bool, over: Index | Sequence[Index] | None) -> Objective:
-    found = expression if isinstance(expression, Convex) else Affine.of(expression)
-    if found.size != 1:
-        raise ModelError(
-            f"An objective is one number; {text(expression)} has shape {found.shape}. Did you mean .sum()?"
-        )
-    if found.indices() and over is None:
-        names = ", ".join(i.name for i in found.indices())
-        raise ModelError(
-            f"The objective depends on the index {names}; say `over={names}` for its worst value, or introduce a "
-            "variable and bound it with forall."
-        )
-    if over is None and isinstance(found, Affine):
-        if not found.uncertain:
-            return Objective(found, maximise)
-        height, row = enclosed_objective(found, maximise)
-        return Objective(height, maximise, (row,))
-    indices = (over,) if isinstance(over, Index) else tuple(over) if isinstance(over, list | tuple) else ()
-    body = Convex.of(found)
-    body.origin = found.origin
-    goal, bound = convex_objective(body, maximise, indices)
-    statements = bound if over is None else forall(over, bound)
-    every = tuple(statements) if isinstance(statements, list) else (statements,)
-    return Objective(goal, maximise, every)
-
-
-@overload
-def forall(
-    index: Index | Sequence[Index], constraint: Statement | NDArray[np.bool_], *, name: str | None = None
-) -> ForAll | Any: ...
-
-
-@overload
-def forall(
-    index: Index | Sequence[Index], constraint: Sequence[Statements], *, name: str | None = None
-) -> list[Any]: ...
-
-
-def forall(index: Index | Sequence[Index], constraint: Statements, *, name: str | None = None) -> Any:
-    """A constraint, or a list of them, for every value of an index (or of several).
-
-    An equality of polynomials becomes that of their coefficients, and a constraint over an unbounded box some over
-    bounded ones. With a `name`, tables, plots, reports and messages call it that; those of a list are name[0], name[1],
-    …
-
-    Examples
-    --------
-    >>> import lsip
-    >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
-    >>> print(lsip.forall(t, x[0] + x[1] * t >= t**2))
-    x[0] + x[1] t ≥ t²   for all t ∈ [0, 1]
-    """
-    indices = (index,) if isinstance(index, Index) else tuple(index) if isinstance(index, list | tuple) else ()
-    if not indices or not all(isinstance(i, Index) for i in indices):
-        raise ModelError(f"forall needs an Index or a tuple of them first; got {shown(index)}.")
-    if len({i.name for i in indices}) < len(indices):
-        names = ", ".join(i.name for i in indices)
-        raise ModelError(f"forall was given the same index twice, or two of one name: {names}. Give each its own name.")
-    if name is not None:
-        words("name", name)
-    constraint = bare(constraint)
-    if isinstance(constraint, list | tuple):
-        try:
-            return [forall(indices, c, name=name and f"{name}[{i}]") for i, c in enumerate(constraint)]
-        except RecursionError:
-            raise ModelError("forall takes a constraint or a list of them; got lists in lists without end.") from None
-    if isinstance(constraint, Condition):
-        raise ModelError(f"{text(constraint)} has no decision variable in it, so there is nothing to constrain.")
-    if not isinstance(constraint, Constraint):
-        raise ModelError(f"forall needs a constraint such as `a @ x <= b`, or a list of them; {_instead(constraint)}")
-    if not constraint.body.size:
-        raise ModelError(f"{constraint} has no element (its shape is {constraint.body.shape}): leave it out.")
-    if not constraint.indices and any(isinstance(t.variable, Coefficients) for t in constraint.body.terms):
-        return constraint if name is None else constraint.named(name)  # of rules that see nothing
-    indices, constraint = unfolded(indices, constraint)
-    check_indices(constraint, indices, constraint.indices)
-    constraint = constraint if name is None else constraint.named(name)
-    endless = not all(i.domain.bounded for i in indices)
-    if endless and constraint.directions:
-        raise ModelError(
-            f"{text(constraint)} cannot be proven over an unbounded set. Bound the set of {indices[0].name}, or write "
-            "the constraint with polynomials in it and without norms."
-        )
-    return Restated.of(indices, constraint) if constraint.equality or endless else ForAll(indices, constraint)
-
-
-def _instead(given: object) -> str:
-    """What came in the place of a constraint, and what to do."""
-    if callable(given):
-        return "got a function: call it, as in forall(t, rule(t)); lsip.Family(domain, a, b) takes functions of points."
-    if isinstance(given, bool | np.bool_):
-        return (
-            f"got the bool {given}: a comparison collapsed, of numbers or of whole objects. e.at({{…}}) is a number; "
-            "at one index point, a constraint is the formula with a number in place of the index."
-        )
-    if isinstance(given, Operators):
-        return f"got {given}, which is not compared with anything: write <= or >=."
-    advice = (
-        "" if isinstance(given, Statement | str) else " An expression on the left keeps arrays of others out of it."
-    )
-    return f"got {shown(given)}.{advice}"
 
 
 class Problem(Solvable):
@@ -200,7 +64,7 @@ class Problem(Solvable):
             raise ModelError(f"The constraints are a list, even of one: [{constraints}].")
         self._objective = objective
         self.name = title("a problem", name)
-        self.constraints: list[Constraint | ForAll | FamilyOn] = list(_flatten(constraints))
+        self.constraints: list[Constraint | ForAll | FamilyOn] = list(flattened(constraints))
         self._parts = Parts()
         self._last: Answer | None = None
         self._check()
@@ -268,7 +132,7 @@ class Problem(Solvable):
 
     def add(self, constraint: Statements | ForAll | FamilyOn) -> None:
         """Add a constraint, or a list of them; the next solve starts from the last one."""
-        new = list(_flatten([constraint]))
+        new = list(flattened([constraint]))
         twice = next((c for c in new if any(c is old for old in self.constraints)), None)
         if twice is not None:
             raise ModelError(f"{twice} is a constraint of the problem already.")
@@ -485,7 +349,7 @@ class Problem(Solvable):
     def from_data(cls, data: dict[str, Any]) -> Problem:
         """The problem that `data` tells of; a ModelError says what is wrong with them."""
         goal, constraints, name = read_problem(data)
-        return cls(_objective(goal.expression, goal.maximise, goal.over or None), constraints, name=name)
+        return cls(objective_of(goal.expression, goal.maximise, goal.over or None), constraints, name=name)
 
     def compile(self) -> Program:
         """The arrays and families that a solver works on."""
@@ -496,53 +360,28 @@ class Problem(Solvable):
         return self._written(self._statements())
 
     def _written(self, statements: Sequence[Constraint | ForAll | FamilyOn]) -> Written:
-        values, variables = current(self.parameters), (*self.variables, *self._hidden)
-        restated = {c: c.said(values) for c in statements if isinstance(c, Restated)}
-        said: list[Constraint | ForAll | FamilyOn] = []
-        for c in statements:
-            said += restated[c] if isinstance(c, Restated) else (c,)
-        groups: dict[tuple[Index, ...], list[Constraint | ForAll]] = {}
-        for c in said:
-            if isinstance(c, ForAll) or (isinstance(c, Constraint) and c.directions):
-                groups.setdefault((*c.indices, *c.directions), []).append(c)
+        variables = (*self.variables, *self._hidden)
         return Written(
             owner=self,
             name=self.name,
             objective=self.objective.expression,
             maximise=self.objective.maximise,
-            rows=tuple(c for c in said if isinstance(c, Constraint) and not c.directions),
-            groups=tuple(group for members in groups.values() for group in grouped(members)),
-            applied=tuple(c for c in said if isinstance(c, FamilyOn)),
+            statements=tuple(statements),
             variables=variables,
             lower=np.concatenate([v.lower for v in variables]),
             upper=np.concatenate([v.upper for v in variables]),
-            values=values,
-            restated=restated,
+            values=current(self.parameters),
             epigraph=self.objective.epigraph,
         )
 
     @legibly
     def __str__(self) -> str:
-        lines = [str(self.objective)]
-        for i, c in enumerate(self.constraints):
-            lines.append(f"{'subject to' if i == 0 else '':<10} {c}")
-        for v in self.variables:
-            lines.extend(f"{'':<10} {b}" for b in _bounds(v))
-        return "\n".join(lines)
+        return model_text(self.objective, self.constraints, self.variables)
 
     __repr__ = __str__
 
     def _repr_latex_(self) -> str:
-        rows = [rf"\{'max' if self.objective.maximise else 'min'} \quad & {self.objective.latex()}"]
-        for i, c in enumerate(self.constraints):
-            if isinstance(c, FamilyOn):
-                rows.append((r"\text{s.t.} \quad & " if i == 0 else "& ") + c.latex())
-                continue
-            body = titled(c)
-            where = rf" \quad \forall {c.where}" if isinstance(c, ForAll) else ""
-            rows.append((r"\text{s.t.} \quad & " if i == 0 else "& ") + body + where)
-        rows += [f"& {b}" for v in self.variables for b in _bounds(v, tex=True)]
-        return "$$\\begin{aligned}" + r" \\ ".join(rows) + "\\end{aligned}$$"
+        return model_latex(self.objective, self.constraints, self.variables)
 
 
 def _check_objective(objective: object) -> None:
@@ -560,23 +399,6 @@ def _check_names(names: Iterable[str], kind: str) -> None:
         seen.add(name)
 
 
-def _flatten(items: Iterable[Any], depth: int = 0) -> Iterable[Constraint | ForAll | FamilyOn]:
-    if depth > MOST_AXES:
-        raise ModelError("Constraints are a list; got lists in lists without end.")
-    for item in map(bare, members("constraints", items, "constraints")):
-        if isinstance(item, list | tuple):
-            yield from _flatten(item, depth + 1)
-        elif isinstance(item, ForAll | FamilyOn):
-            yield item
-        elif isinstance(item, Constraint):
-            if item.indices:
-                names = ", ".join(i.name for i in item.indices)
-                raise ModelError(f"{item} depends on the index {names}: wrap it in forall({names}, …).")
-            yield item
-        else:
-            raise ModelError(f"A constraint was expected, {_instead(item)}")
-
-
 def _typed(statement: Constraint | ForAll | FamilyOn) -> object:
     """What holds the formula of a constraint."""
     return statement.constraint if isinstance(statement, ForAll) else statement
@@ -584,18 +406,3 @@ def _typed(statement: Constraint | ForAll | FamilyOn) -> object:
 
 def _body(c: Constraint | ForAll | FamilyOn) -> Affine:
     return c.constraint.body if isinstance(c, ForAll) else c.body
-
-
-def _bounds(v: Variable, tex: bool = False) -> list[str]:
-    """The bounds of a variable, as a reader would write them."""
-    shown = []
-    show = latex if tex else text
-    for bound, symbol, none in zip(v.bounds, (">=", "<="), (-np.inf, np.inf), strict=True):
-        if isinstance(bound, Expression):
-            shown.append(show((symbol, v, bound)))
-        elif (bound != none).any():
-            shown.append(show((symbol, v, bound[0] if (bound == bound[0]).all() else bound)))
-    if v.integer:
-        values = latex_power([r"\mathbb{Z}"] * v.size) if tex else power(["ℤ"] * v.size)
-        shown.append(rf"{show(v)} \in {values}" if tex else f"{show(v)} ∈ {values}")
-    return shown

@@ -42,7 +42,7 @@ from ..validation import is_mapping
 from .callables import FamilyOn
 from .compilation import Written
 from .formula_file import AFFINE, CONVEX, FormulaReader, FormulaWriter
-from .restated import Restated
+from .restated import stated
 from .statements import ForAll, check_indices
 
 Array = NDArray[np.float64]
@@ -158,9 +158,7 @@ def written_data(model: Written) -> Data:
     ends = np.cumsum([0] + [v.size for v in model.variables]).tolist()
     places = zip(model.variables, ends, ends[1:], strict=False)
     bounds = {v: (model.lower[a:b], model.upper[a:b]) for v, a, b in places if not v.hidden}
-    as_written = {part: c for c, said in model.restated.items() for part in said}
-    every = [*model.rows, *(c for group in model.groups for c in group), *model.applied]
-    statements: list[Any] = list(dict.fromkeys(as_written.get(c, c) for c in every))
+    statements: list[Any] = list(model.statements)
     if isinstance(model.objective, Height):
         statements = [c for c in statements if not _bounds_height(c, model.objective)]
     return problem_data(model.name, goal_of(model.objective, model.maximise), statements, bounds, model.values)
@@ -252,7 +250,7 @@ def _read_constraint(data: Data, read: FormulaReader, indices: Sequence[Index]) 
     check_indices(str(constraint), found, constraint.indices)
     bounded = all(i.domain.bounded for i in found)
     demand(bounded or not constraint.directions, "a constraint over an unbounded set is not affine.")
-    return ForAll(found, constraint) if bounded and not constraint.equality else Restated.of(found, constraint)
+    return stated(found, constraint)
 
 
 def _read_affine(data: Data, read: FormulaReader) -> Constraint:

@@ -22,8 +22,9 @@ from ..rounding import check_rounding
 from ..validation import shown
 from .arrays import Pairs, Table, read_arrays
 from .callables import Family
-from .families import FamilyViolation, RowFamily
+from .families import RowFamily
 from .method import Solvable, ready
+from .violation import FamilyViolation
 
 Array = NDArray[np.float64]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,15 @@ from ..validation import CONSECUTIVE
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class WholeRows:
-    """Rows (p, n) and constants (p,) that are whole numbers, and the factors that made them so."""
+class FiniteBlock(NamedTuple):
+    """Rows (p, n) and constants (p,), and the factors that made whole numbers of them, if any did."""
 
     matrix: sparse.csr_matrix
     constants: Array
-    factors: Array
+    factors: Array | None = None
 
 
-def whole_rows(affine: Affine, offsets: Mapping[Variable, int], n: int) -> WholeRows | None:
+def whole_rows(affine: Affine, offsets: Mapping[Variable, int], n: int) -> FiniteBlock | None:
     """The rows of an affine array times factors; None if they are no fractions, or become too large for doubles."""
     numbers = [t.coefficient if t.numbers is None else enclosed(t.numbers) for t in affine.terms]
     found = Polynomials.of(Tape((affine.offset, *numbers), ()))
@@ -50,7 +49,7 @@ def whole_rows(affine: Affine, offsets: Mapping[Variable, int], n: int) -> Whole
     sides = [float(v * f) for v, f in zip(constants, known, strict=True)]
     i, j, v = (np.array(part) for part in zip(*entries, strict=True)) if entries else (np.zeros(0, dtype=int),) * 3
     matrix = sparse.csr_matrix((np.asarray(v, dtype=float), (i, j)), shape=(affine.size, n))
-    return WholeRows(matrix, np.array(sides), np.array([float(f) for f in known]))
+    return FiniteBlock(matrix, np.array(sides), np.array([float(f) for f in known]))
 
 
 def whole_factor(values: Sequence[Fraction]) -> Fraction | None:

@@ -1,13 +1,15 @@
-"""Constraints for all index points that are solved in other words: equalities, and what holds over unbounded sets.
+"""Constraints for all index points that are solved in other words, and what each of them means in these.
 
-An equality of polynomials is that of their coefficients, and a constraint over an unbounded box some over bounded ones.
-What is said in their place has numbers in it, so it is said again when parameters have other values.
+A restatement acts on a statement, before rows are made of it: it needs the formulas as they were typed, in exact
+numbers, and what it says has numbers in it, so it is said again when parameters have other values. Whoever checks a
+solution applies them anew (`Written.anew`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,43 +28,67 @@ from .worst_violation import WorstViolation
 Said = tuple[Constraint | ForAll, ...]
 
 
+class Restatement(Protocol):
+    """A transformation of statements."""
+
+    def accepts(self, statement: ForAll) -> bool:
+        """Whether the statement is said in other words."""
+
+    def apply(self, statement: ForAll, values: Values) -> Said:
+        """Statements that mean the same for these values of parameters; a ModelError where there are none."""
+
+
 @legible_repr
 @dataclass(frozen=True, eq=False)
 class BoundedPart(ForAll):
-    """A part of a constraint over an unbounded set, and where its points are in that set."""
+    """A part of a constraint over an unbounded set, and the way back: where its points are in that set."""
 
     placement: Placement
 
 
+class MatchCoefficients:
+    """An equality of polynomials is that of their coefficients."""
+
+    def accepts(self, statement: ForAll) -> bool:
+        return statement.constraint.equality
+
+    def apply(self, statement: ForAll, values: Values) -> Said:
+        body = _with_numbers(statement.constraint.body, values)
+        return (matched(statement.indices, replace(statement.constraint, body=body), values),)
+
+
+class BoundedCharts:
+    """A constraint over an unbounded box is some over bounded ones."""
+
+    def accepts(self, statement: ForAll) -> bool:
+        return not all(i.domain.bounded for i in statement.indices)
+
+    def apply(self, statement: ForAll, values: Values) -> Said:
+        return tuple(BoundedPart(*part) for part in compactified(statement.indices, statement.constraint, values))
+
+
+RESTATEMENTS: tuple[Restatement, ...] = (MatchCoefficients(), BoundedCharts())  # the first that accepts is applied
+
+
 @dataclass(frozen=True, eq=False)
 class Restated(ForAll):
-    """A constraint for every value of its indices, and what it says for values of its parameters."""
+    """A constraint that a restatement accepts."""
 
+    by: Restatement
     _last: list[tuple[Values, Said]] = field(init=False, default_factory=list)
-
-    @staticmethod
-    def of(indices: tuple[Index, ...], constraint: Constraint) -> Restated:
-        """The statement; what is wrong with it is said now, unless that depends on parameters."""
-        made = Restated(indices, constraint)
-        if not made.parameters:
-            made.said({})
-        return made
 
     def said(self, values: Values) -> Said:
         """The statements that stand for it: the same ones for the same values."""
-        mine = {p: values[p] for p in self.parameters}
         for known, found in self._last:
-            if all(np.array_equal(value, known[p]) for p, value in mine.items()):
+            if all(np.array_equal(values[p], known[p]) for p in self.parameters):
                 return found
-        found = self._said(mine)
-        self._last[:] = [(mine, found)]
+        found = self.anew(values)
+        self._last[:] = [({p: values[p] for p in self.parameters}, found)]
         return found
 
-    def _said(self, values: Values) -> Said:
-        if self.constraint.equality:
-            body = _with_numbers(self.constraint.body, values)
-            return (matched(self.indices, replace(self.constraint, body=body), values),)
-        return tuple(BoundedPart(*part) for part in compactified(self.indices, self.constraint, values))
+    def anew(self, values: Values) -> Said:
+        """Such statements, made now."""
+        return self.by.apply(self, {p: values[p] for p in self.parameters})
 
     def violation(self, values: Mapping[Variable, ArrayLike] | None = None, tol: float = 1e-9) -> WorstViolation:
         """The worst index point, as of any other; without a bound where it may be violated far out."""
@@ -77,6 +103,18 @@ class Restated(ForAll):
             parts = [ForAll(self.indices, side).violation(values, tol) for side in sides]
         worst = max(parts, key=float)
         return replace(worst, bound=max(part.bound for part in parts))
+
+
+def stated(indices: tuple[Index, ...], constraint: Constraint) -> ForAll:
+    """The statement; what is wrong with a restatement of it is said now, unless that depends on parameters."""
+    made = ForAll(indices, constraint)
+    by = next((r for r in RESTATEMENTS if r.accepts(made)), None)
+    if by is None:
+        return made
+    found = Restated(indices, constraint, by)
+    if not found.parameters:
+        found.said({})
+    return found
 
 
 def _with_numbers(body: Affine, values: Values) -> Affine:

@@ -31,8 +31,8 @@ class SolidTuning:
 
     Parameters
     ----------
-    rounds, most_boxes
-        Halvings of all boxes, and boxes that are kept: those in whose middle the inequalities have the most slack.
+    most_boxes
+        Boxes that are kept of all halves: those in whose middle the inequalities have the most slack.
     radius
         Half the width of the box that is tried around the middle of another, relative to that.
     margin
@@ -40,13 +40,13 @@ class SolidTuning:
         are rounded outward.
     """
 
-    rounds: int = 80
     most_boxes: int = 256
     radius: float = 2.0**-10
     margin: float = 1e-9
 
 
 TUNING = SolidTuning()
+DIGITS = np.finfo(float).nmant + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class _Cuts:
                     kept[kept] = ~tape.absent(a[kept], b[kept]).outputs.any(axis=1)
                 return kept
 
-            for _ in range(TUNING.rounds):
+            for _ in range(DIGITS * len(lower)):  # until no double lies between the ends
                 check("index set")
                 kept = ~(tape.enclose(low, high).hi < 0).any(axis=1)
                 low, high = low[kept], high[kept]

@@ -68,7 +68,7 @@ def _worst_violation(program: Program, x: Array, tol: float) -> WorstViolation:
             continue
         trusts |= dict.fromkeys(found.trusts)
         at = int(np.argmax(found.values))
-        row, value, point = int(found.components[at]), found.worst, found.points[at, : family.shown]
+        row, value, point = int(found.components[at]), found.worst, found.points[at, : family.legend.shown]
         if (f, row) in placed:
             placement, written = placed[f, row]
             value, point = placement.written(found.points[at], written, value)

@@ -7,7 +7,7 @@ over boxes are those of an `EnclosableViolation`. Oracles ask for protocols, nev
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
@@ -120,16 +120,16 @@ class Rows(Protocol):
     """What a proof needs to know of rows a(y) x <= b(y): p of them for every index point, K coefficients each."""
 
     @property
-    def name(self) -> str:
-        """What messages call them."""
+    def source(self) -> RowSource:
+        """What the rows are, in their own units; whether it can more, its protocols say (see `capable`)."""
+
+    @property
+    def units(self) -> Array | None:
+        """(p, K + 1), powers of two that all numbers of the source are multiplied by; None for none."""
 
     @property
     def domain(self) -> Domain:
         """The whole index set."""
-
-    @property
-    def visible(self) -> Domain:
-        """The index set without directions: what people see of it, and what a branch-and-bound splits."""
 
     @property
     def columns(self) -> Ints:
@@ -138,10 +138,6 @@ class Rows(Protocol):
     @property
     def enclosable(self) -> bool:
         """Whether `quadratics` proves anything."""
-
-    @property
-    def differentiable(self) -> bool:
-        """Whether expansions of a higher order are sharper."""
 
     @property
     def linear(self) -> AffineForm | None:
@@ -167,8 +163,27 @@ class Rows(Protocol):
     def polynomial(self, component: int, weights: Array) -> Polynomial | None:
         """Row `component`, rhs last, times weights (K + 1,), if it is a polynomial in the index; None if not."""
 
+
+class RowSource(Protocol):
+    """What rows are, whatever their units: formulas, functions, samples."""
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether expansions of a higher order are sharper."""
+
     def trusts(self, domain: Domain) -> tuple[str, ...]:
         """What enclosures over this index set take on trust, in sentences; empty for a formula."""
+
+
+def capable(family: Rows) -> object:
+    """Whom to ask for further capabilities of rows; None where units stand in between."""
+    return family.source if family.units is None else None
+
+
+def visible(family: Rows) -> Domain:
+    """The index set without directions: what people see of it, and what a branch-and-bound splits."""
+    source: object = family.source
+    return source.entries.domain if isinstance(source, Directed) else family.domain
 
 
 class Renewal(NamedTuple):
@@ -272,19 +287,30 @@ class Weighted(NamedTuple):
     spread: Array | None
 
 
-@runtime_checkable
-class Rescaled(Protocol):
-    """Rows that are others in other units, by factors that round nothing."""
+def reversible(values: Array, *factors: Array) -> bool:
+    """Whether values times factors, one after the other, are undone by dividing by them."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        for factor in factors:
+            moved = values * factor
+            if not (moved / factor == values).all() or (np.isinf(moved) != np.isinf(values)).any():
+                return False
+            values = moved
+    return True
 
-    def unscaled(self, weights: Array, spread: Array | None) -> Weighted | None:
-        """The rows behind them, and the weights that give the same; None where these under- or overflow."""
+
+def without_units(family: Rows, weights: Array, spread: Array | None) -> Weighted | None:
+    """The rows as they were written, and the weights that give the same; None where these under- or overflow."""
+    units = family.units
+    if units is None or not all(reversible(w, units) for w in (weights, spread) if w is not None):
+        return None
+    written = replace(family, units=None)  # type: ignore[type-var]  # families with units are dataclasses
+    return Weighted(written, weights * units, None if spread is None else spread * units)
 
 
 def unscaled(violation: EnclosableViolation) -> Weighted:
     """The rows of a violation in the units that they were written in: what is known of them holds in all units."""
-    family, weights, spread = violation.family, violation.weights, violation.spread
-    found = family.unscaled(weights, spread) if isinstance(family, Rescaled) else None
-    return Weighted(family, weights, spread) if found is None else found
+    parts = violation.family, violation.weights, violation.spread
+    return without_units(*parts) or Weighted(*parts)
 
 
 def can_enclose(violation: Violation) -> TypeGuard[EnclosableViolation]:

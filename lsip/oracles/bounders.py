@@ -7,7 +7,7 @@ from copy import copy
 from ..deadline import check
 from ..domains import Domain
 from ..expressions.quadratics import cubic_weights
-from .base import Array, Directed, Rows
+from .base import Array, Directed, Rows, capable
 from .bernstein import Bernstein, rational_rows
 from .directional import Directional
 from .partition import BoxPartition
@@ -18,7 +18,8 @@ from .trigonometric import Trigonometric
 
 def partitions(family: Rows, domain: Domain) -> list[BoxPartition]:
     """One for each cell of the index set; of the indices alone, where directions have a closed form."""
-    indices = family.indices_of(domain) if isinstance(family, Directed) else None
+    directed = capable(family)
+    indices = directed.indices_of(domain) if isinstance(directed, Directed) else None
     found = []
     for cell in (domain if indices is None else indices).flat_cells():
         check("enclosures")
@@ -49,7 +50,7 @@ def sharper(partition: BoxPartition, family: Rows, weights: Array) -> BoxPartiti
     expanded = PolynomialBounder(family, cell)
     if expanded.knows(weights):
         return BoxPartition(expanded)
-    cubic = family.differentiable and len(cubic_weights(bounder.dim)) <= bounder.quadratic
+    cubic = family.source.differentiable and len(cubic_weights(bounder.dim)) <= bounder.quadratic
     order, kept = (3 if cubic else bounder.order), bounder.tape is None
     if (order, kept) == (bounder.order, bounder.kept):
         return None

@@ -60,7 +60,7 @@ class BoxSearch:
     ) -> None:
         self.violation, self.domain, self.target, self.options = violation, violation.domain, target, options
         self.family, self.weights, self.spread = rows
-        self.trusts = self.family.trusts(violation.domain)
+        self.trusts = self.family.source.trusts(violation.domain)
         self.kept = partitions  # of the cells of the domain, for later searches; replaced and refined in place
         self.partitions = list(partitions)
         self.bounds: list[Array] = [np.zeros((0, 0))] * len(partitions)  # (N, p) a cell

@@ -10,7 +10,7 @@ from ..domains import Domain
 from ..errors import ModelError
 from ..validation import checked, shown
 from .adaptive_search import AdaptiveSearch
-from .base import Oracle, Rows, is_instant
+from .base import Oracle, Rows, is_instant, visible
 from .branch_and_bound import BranchAndBound
 from .multistart import Multistart
 from .names import PROVERS
@@ -54,7 +54,7 @@ def prover(family: Rows, domain: Domain | None = None) -> Oracle | None:
 def pick_oracle(family: Rows) -> Oracle:
     """Certified where that is possible and cheap, else the best guess."""
     chosen = prover(family)
-    if chosen is None and dimension(family.visible) <= TUNING.most_searched:
+    if chosen is None and dimension(visible(family)) <= TUNING.most_searched:
         return AdaptiveSearch()
     if chosen is None or not (is_instant(chosen) or _first_work(family) <= TUNING.most_first_work):
         return Multistart()
@@ -63,7 +63,7 @@ def pick_oracle(family: Rows) -> Oracle:
 
 def _first_work(family: Rows) -> int:
     """What the first boxes cost, of the cell where they cost most."""
-    return max((first_work(family, cell) for cell in family.visible.flat_cells()), default=0)
+    return max((first_work(family, cell) for cell in visible(family).flat_cells()), default=0)
 
 
 def dimension(domain: Domain) -> int:

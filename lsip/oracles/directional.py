@@ -19,7 +19,7 @@ from ..domains.proven import LOST
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
 from ..expressions.quadratics import middle, quadratic_weights
-from .base import Array, Directed, Rows
+from .base import Array, Directed, Rows, capable
 from .bounder import Bounder, BoxBounds, BoxView
 from .quadratic_bound import bound_rows
 from .sides import use_sides
@@ -46,9 +46,10 @@ class Directional(Taylor):
     """Expansions of the entries over boxes of one cell of the indices."""
 
     def __init__(self, family: Rows, cell: Cell) -> None:
-        assert isinstance(family, Directed)
-        self.directed = family
-        super().__init__(family.entries, cell)
+        directed = capable(family)
+        assert isinstance(directed, Directed)
+        self.directed = directed
+        super().__init__(directed.entries, cell)
 
     def other(self, family: Rows) -> Directional:
         """The same for other rows."""

@@ -52,12 +52,10 @@ class EstimatedRows:
     differentiable = True
     linear: AffineForm | None = None
 
-    def __init__(self, inner: Rows) -> None:
-        self.inner = inner
+    units = None
 
-    @property
-    def name(self) -> str:
-        return self.inner.name
+    def __init__(self, inner: Rows) -> None:
+        self.inner, self.source = inner, self
 
     @property
     def domain(self) -> Domain:

@@ -59,7 +59,7 @@ class Grid:
             if not isinstance(violation, EnclosableViolation):
                 return found
             bound = max(largest(violation, everything), found.worst)
-            return replace(found, bound=bound, trusts=violation.family.trusts(domain))
+            return replace(found, bound=bound, trusts=violation.family.source.trusts(domain))
         k = self.per_axis(domain.dim)
         points = domain.grid(k)
         step = (domain.upper - domain.lower) / max(k - 1, 1)

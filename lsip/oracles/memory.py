@@ -50,7 +50,7 @@ class Partitions:
 
     key: Key  # what they are about
     cells: list[BoxPartition]  # may be changed
-    kind: type  # of the family
+    kind: type  # of what the rows are
     began: int = 0  # boxes after the first search, with whatever data
 
     @property
@@ -71,13 +71,13 @@ class Memory:
         return found or self._renewed(family, key) or self._new(family, key)
 
     def _new(self, family: Rows, key: Key) -> Partitions:
-        return Partitions(key, partitions(family, key[0]), type(family))
+        return Partitions(key, partitions(family, key[0]), type(family.source))
 
     def _renewed(self, family: Rows, key: Key) -> Partitions | None:
         """The boxes that were split last for other data of such a family, unless they have become many."""
         for old in reversed(list(self._kept)):
             before = self._kept[old] if (old[0], old[2]) == (key[0], key[2]) else None
-            if before is None or before.kind is not type(family):
+            if before is None or before.kind is not type(family.source):
                 continue
             if self._kept.pop(old, None) is None or before.boxes > TUNING.most_grown * before.began:
                 return None

@@ -211,7 +211,7 @@ def _first_cuts(cell: Cell, cheap: float) -> list[int]:
     """Into how many parts a cell that is one box is cut along each axis: about as many in all as are cheap."""
     width = cell.upper[0] - cell.lower[0]
     m, wide = len(width), int((width > 0).sum())
-    count = max(round(min(cheap, TUNING.first_boxes) ** (1.0 / m)), 2)
+    count = max(int(min(cheap, TUNING.first_boxes) ** (1.0 / m) * (1 + 4 * EPS)), 2)
     # Where every axis cut once makes more boxes, only the widest are cut.
     axes = min(wide, int(math.log2(512) / math.log2(count)))
     cut = np.argsort(-width, kind="stable")[:axes]

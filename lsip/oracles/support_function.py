@@ -71,7 +71,7 @@ class SupportFunction:
         order = np.argsort(-values, kind="stable")
         bound = max(float(sup.max()), float(values.max()))
         return Separation(
-            y[order], values[order], bound, component[order], trusts=violation.family.trusts(violation.domain)
+            y[order], values[order], bound, component[order], trusts=violation.family.source.trusts(violation.domain)
         )
 
 

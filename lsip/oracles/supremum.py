@@ -12,7 +12,7 @@ from ..deadline import EFFORT, left
 from ..errors import OutOfTime
 from ..validation import Distance, Natural, checked
 from .adaptive_search import AdaptiveSearch
-from .base import Directed, EnclosableViolation, Separation, check_enclosable, check_violation, is_instant
+from .base import Directed, EnclosableViolation, Separation, capable, check_enclosable, check_violation, is_instant
 from .branch_and_bound import BranchAndBound
 from .choice import TUNING as CHOICE
 from .choice import dimension, prover
@@ -29,7 +29,8 @@ def supremum(violation: EnclosableViolation, *, tol: float = 1e-9, max_boxes: in
     exact = prover(violation.family, violation.domain)
     if exact is not None and is_instant(exact):
         return exact.maximise(violation)
-    if isinstance(violation.family, Directed) and not violation.family.worst.sharp:
+    source = capable(violation.family)
+    if isinstance(source, Directed) and not source.worst.sharp:
         return BranchAndBound(tol=tol, max_boxes=EFFORT.boxes).maximise(violation)  # no box makes it sharper
     oracle = BranchAndBound(tol=tol, max_boxes=EFFORT.boxes)
     best = oracle.maximise(violation, target=0.0)

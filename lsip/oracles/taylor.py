@@ -24,7 +24,7 @@ from ..expressions.quadratics import Quadratic, cubic_weights, quadratic_weights
 from ..expressions.tape import Tape
 from ..kernel import native
 from ..kernel.native import Leaves, Weights, in_use
-from .base import Array, Enclosure, Ints, Pieces, Renewable, Rows
+from .base import Array, Enclosure, Ints, Pieces, Renewable, Rows, capable
 from .bounder import Bounder, BoxBounds, BoxView, QuadraticBounder, at_once, shares
 from .partition import BoxPartition
 from .sides import cut_off, kinked
@@ -78,8 +78,8 @@ class Taylor(QuadraticBounder):
 
     def changed(self, columns: dict[str, Any], n: int, family: Rows, before: Hashable) -> Bounder | None:
         """The same with other enclosures of some numbers."""
-        renewable = self.kept and isinstance(family, Renewable)
-        renewal = family.renewal(self.cell, before) if renewable and isinstance(family, Renewable) else None
+        source = capable(family) if self.kept else None
+        renewal = source.renewal(self.cell, before) if isinstance(source, Renewable) else None
         if renewal is None:
             return None
         was, places, enclose = renewal

@@ -24,7 +24,7 @@ from ..domains.proven import LOST
 from ..expressions.functions import FUNCTIONS
 from ..expressions.interval import EPS, up
 from ..expressions.waves import OTHER, SINE, Waves
-from .base import Array, Pieces, Rows, Wavy
+from .base import Array, Pieces, Rows, Wavy, capable
 from .bounder import Bounder, BoxBounds, BoxView
 from .taylor import Taylor
 
@@ -49,7 +49,8 @@ class Trigonometric(Bounder):
     def of(family: Rows, cell: Cell) -> Trigonometric | None:
         """For an interval on which all rows are sums of waves, and not too many of these; None for others."""
         line = len(cell.lower) == 1 and cell.lower.shape[1] == 1 and cell.inside is None and cell.place is None
-        waves = family.waves if line and isinstance(family, Wavy) else None
+        source = capable(family) if line else None
+        waves = source.waves if isinstance(source, Wavy) else None
         if waves is None or (waves.kind == OTHER).any():
             return None
         found = Trigonometric(family, cell, waves)

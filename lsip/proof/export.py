@@ -142,17 +142,17 @@ def _inequalities(region: Cut) -> Data:
 
 
 def _family(family: RowFamily) -> Data:
-    tape = getattr(family, "tape", None)
+    tape = getattr(family.source, "tape", None)
     if tape is None:
         raise ModelError(
-            f"{family.name} is given by functions without a formula. A proof about it cannot be exported, because the "
-            "checker could not evaluate it; write the constraint with an lsip.Index."
+            f"{family.legend.name} is given by functions without a formula. A proof about it cannot be exported, "
+            "because the checker could not evaluate it; write the constraint with an lsip.Index."
         )
     (steps, values), (rows, width) = _ProofSteps.of(tape), family.columns.shape
     rhs = values[rows * width :]
     used, (coefficients, rhs) = steps.used(values[: rows * width], rhs if len(rhs) == rows else rhs * rows)
     return {
-        "name": family.name,
+        "name": family.legend.name,
         "domain": domain_data(family.domain, _inequalities),
         "columns": family.columns.tolist(),
         "steps": used,

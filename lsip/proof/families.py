@@ -10,6 +10,7 @@ import numpy as np
 
 from ..deadline import check
 from ..domains.exact_support import exact_support
+from ..model.coefficients import affine_in
 from ..model.families import RowFamily
 from ..model.program import Program
 from ..oracles import Oracle, Separation, Violation, ask, is_prover, prover, tuned
@@ -46,7 +47,7 @@ def _trusts(family: RowFamily, oracle: Oracle, found: Separation) -> list[TrustA
     if is_prover(oracle):
         return [TrustAssumption(f"{sentence[0].upper()}{sentence[1:]}.") for sentence in found.trusts]
     word = f"is bounded by the word of the oracle {type(oracle).__name__}, which is not checked."
-    return [TrustAssumption(f"The violation of {family.name} {word}")]
+    return [TrustAssumption(f"The violation of {family.legend.name} {word}")]
 
 
 class _Unknown:
@@ -98,7 +99,7 @@ def never_positive(program: Program, family: int, d: Array) -> bool:
     ever below zero.
     """
     rows = program.families[family]
-    form = rows.affine_in(d != 0)
+    form = affine_in(rows, d != 0)
     if form is None or not form.exact:
         return False
     for i, columns in enumerate(rows.columns):

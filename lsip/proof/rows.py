@@ -19,6 +19,7 @@ from scipy import sparse
 from ..cones import ConeRows
 from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..masters.base import Matrix
+from ..model.coefficients import fractions, undefined_at
 from ..model.families import RowFamily
 from ..model.program import Program, held_dense
 from .certificate import Array, Ints, Support, nowhere
@@ -104,7 +105,7 @@ class Rows:
             if not some:
                 continue
             component: Ints = np.array([support[mine[k]].component for k in some], dtype=np.intp)
-            rows = family.fractions(lower[some], component) if (lower[some] == upper[some]).all() else None
+            rows = fractions(family, lower[some], component) if (lower[some] == upper[some]).all() else None
             if rows is None:
                 return None
             for k, row, columns in zip(some, rows, family.columns[component].tolist(), strict=True):
@@ -237,8 +238,8 @@ def trusts(program: Program, support: Iterable[Support]) -> tuple[str, ...]:
     """
     used, found = {s.family for s in support}, list[str]()
     for family, _, lower, upper in _boxes(program, tuple(support)) if used else ():
-        if (lower < upper).any() or family.undefined_at() is not None:
-            found += family.trusts(family.domain)
+        if (lower < upper).any() or undefined_at(family) is not None:
+            found += family.source.trusts(family.domain)
     return tuple(dict.fromkeys(found))
 
 

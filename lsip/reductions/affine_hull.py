@@ -22,22 +22,6 @@ Array: TypeAlias = NDArray[np.float64]
 Row: TypeAlias = dict[int, Fraction]  # coefficients by columns, the right-hand side in column n: an equation
 
 
-@dataclass(frozen=True)
-class HullTuning:
-    """What is looked at.
-
-    Parameters
-    ----------
-    most_coordinates
-        Of a box whose corners are looked at, and of an index set whose rows are divided.
-    """
-
-    most_coordinates: int = 4
-
-
-TUNING = HullTuning()
-
-
 @dataclass(frozen=True, eq=False)
 class Implied:
     """Where an equation comes from that a program does not have: a row of a family, at a point or after a division.

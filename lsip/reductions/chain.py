@@ -1,9 +1,10 @@
 """The reductions that stand between a program as it was written and the one that is solved, in their order.
 
-`restate` applies the `RESTATEMENTS` where a problem is compiled. What they make is equivalent to what was written, for
-reasons that are decided in rational numbers: certificates speak of its rows, and whoever checks a certificate makes
-them again. So a restatement keeps the variables and the written rows in their places, may add rows behind them, and its
-map changes nothing of a certificate but the violations.
+Before rows are made, statements are restated (`RESTATEMENTS` of `model.restated`): equalities of polynomials, and what
+holds over unbounded sets. `restate` applies those below to the rows that come out. What they make is equivalent to what
+was written, for reasons that are decided in rational numbers: certificates speak of its rows, and whoever checks one
+makes them again. So a restatement keeps the variables and the written rows in their places, may add rows behind them,
+and its map changes nothing of a certificate but the violations.
 
 `reduce` applies the `REDUCTIONS` at the beginning of a solve. Of these nothing is seen: certificates are translated
 back number for number, and whoever checks one knows `UNITS` alone.

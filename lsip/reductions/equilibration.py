@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from ..lifetime import Remembered
 from ..model.peaks import largest
 from ..model.program import Program
+from ..oracles.base import reversible
 from ..proof.certificate import Certificate, RegionAssumption
 from ..proof.region import sentence
 from .curtis_reid import fitted_units, power_of_two
 from .reduction import Map
-from .scaled_family import ScaledFamily, reversible
 
 Array = NDArray[np.float64]
 LARGEST = np.finfo(float).max
@@ -80,7 +80,8 @@ class Scaling(Map):
             row_lower=r * program.row_lower,
             row_upper=r * program.row_upper,
             families=tuple(
-                ScaledFamily(family, f, d) for family, f in zip(program.families, self.families, strict=True)
+                replace(family, units=f[:, None] * np.column_stack([d[family.columns], np.ones(len(f))]))
+                for family, f in zip(program.families, self.families, strict=True)
             ),
             integer=np.zeros(0, dtype=bool),  # whole numbers are no longer whole in other units
             maps=maps,

@@ -25,17 +25,18 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from ..deadline import EFFORT
 from ..domains import Domain
 from ..expressions.polynomial_division import division
 from ..expressions.ring import Polynomial
 from ..legible import shortened
-from ..model.families import DeclaredFamily, formulas
+from ..model.coefficients import formulas
+from ..model.families import RowFamily
 from ..model.program import STORAGE, Program
 from ..model.solid import Flat
 from ..model.unbounded import power_text
 from ..proof.certificate import Certificate
 from ..proof.linear_algebra import ROUNDING
-from .affine_hull import TUNING as HULL
 from .affine_hull import AffineHull, Array, Implied
 from .implied_equations import is_box, squeezed
 from .reduction import Map
@@ -50,22 +51,14 @@ class DivisionTuning:
     ----------
     most_entries
         Coefficients of all rows of a family.
-    few
-        Points at which rows are looked at in floats before they are written out, and points of an interval at which a
-        row may nearly vanish.
-    inside, nearly, simplest
-        Points of an interval among which these are looked for; what is left of the row there, relative to the row
-        elsewhere; the largest denominator of the number that is meant.
-    highest
-        How often a row is divided by one factor at most.
+    inside, nearly
+        Parts of an interval among which points are looked for at which a row vanishes, simple fractions with
+        denominators up to that; and what is left of the row there, relative to the row elsewhere.
     """
 
     most_entries: int = 2000
-    few: int = 4
     inside: int = 64
     nearly: float = 0.05
-    simplest: int = 1000
-    highest: int = 12
 
 
 TUNING = DivisionTuning()
@@ -134,8 +127,8 @@ class FactorOutZeros:
         """The same program with quotients; itself, where there are none."""
         declared = {
             f: family
-            for f, family in enumerate(map(formulas, program.families))
-            if family is not None and family.columns.size <= TUNING.most_entries
+            for f, family in enumerate(program.families)
+            if formulas(family) is not None and family.columns.size <= TUNING.most_entries
         }
         hull, families, before = AffineHull.of(program), list(program.families), -1
         factors: dict[int, Factored] = {}
@@ -179,23 +172,26 @@ class Quotients(Map):
         for f, rows in self.factors.items() if found else ():
             if rows:
                 domain = self.given.families[f].domain
-                divisor = max(prod(factor.largest(domain) ** power for factor, power in row) for row in rows.values())
-                found[f] = max(found[f], found[f] * divisor * (1 + TUNING.highest * ROUNDING), 0.0)
+                divisors = (
+                    prod(factor.largest(domain) ** power * (1 + power * ROUNDING) for factor, power in row)
+                    for row in rows.values()
+                )
+                found[f] = max(found[f], found[f] * max(divisors) * (1 + ROUNDING), 0.0)
         return replace(certificate, violation=tuple(found))
 
 
 def tight(program: Program) -> str:
     """A sentence about a row that seems to be an equality at some index points whatever x is, if there is one."""
     hull = AffineHull.of(program)
-    for family in filter(None, map(formulas, program.families)):
+    for family in (f for f in program.families if formulas(f) is not None):
         for i, (factor, *_) in _suspicious(family, hull).items():
-            text = factor.text(family.coordinates, 1)
+            text = factor.text(family.legend.coordinates, 1)
             row = shortened(family.labels[i], 60)
             return f"{row} seems to be an equality where {text} = 0, whatever x is: divide it by {text}."
     return ""
 
 
-def _divided(family: DeclaredFamily, hull: AffineHull) -> tuple[DeclaredFamily, Factored, AffineHull]:
+def _divided(family: RowFamily, hull: AffineHull) -> tuple[RowFamily, Factored, AffineHull]:
     """The family with quotients in place of some rows, their factors, and equations that follow."""
     made: dict[int, RowPolynomials] = {}
     labels: dict[int, str] = {}
@@ -214,7 +210,7 @@ def _divided(family: DeclaredFamily, hull: AffineHull) -> tuple[DeclaredFamily, 
             continue
         found: dict[Factor, int] = {}
         for factor in factors:
-            while found.get(factor, 0) < TUNING.highest:
+            while True:  # of polynomials, whose degrees fall
                 once = _once(rows, columns, factor, hull, _source(family, i, factor, found))
                 if once is None:
                     break
@@ -223,26 +219,26 @@ def _divided(family: DeclaredFamily, hull: AffineHull) -> tuple[DeclaredFamily, 
         if found:
             made[i] = rows
             factored[i] = tuple(found.items())
-            by = [factor.text(family.coordinates, power) for factor, power in found.items()]
+            by = [factor.text(family.legend.coordinates, power) for factor, power in found.items()]
             labels[i] = "({}) / " + (by[0] if len(by) == 1 else f"({' '.join(by)})")
     return (replaced(family, made, labels) if made else family), factored, hull
 
 
-def _source(family: DeclaredFamily, i: int, factor: Factor, found: dict[Factor, int]) -> Implied:
+def _source(family: RowFamily, i: int, factor: Factor, found: dict[Factor, int]) -> Implied:
     """Where equations come from that a division leaves: a row where a factor vanishes that changes its sign."""
-    label = f"{family.labels[i]} where {factor.text(family.coordinates, 1)} = 0"
+    label = f"{family.labels[i]} where {factor.text(family.legend.coordinates, 1)} = 0"
     at = np.full(family.domain.dim, np.nan)
     if factor.other is None:
         at[factor.axis] = float(factor.end)
     by = {**found, factor: found.get(factor, 0) + 1}
-    return Implied(label, family, i, at, " ".join(f.text(family.coordinates, power) for f, power in by.items()))
+    return Implied(label, family, i, at, " ".join(f.text(family.legend.coordinates, power) for f, power in by.items()))
 
 
-def _factors(family: DeclaredFamily, hull: AffineHull) -> Iterator[Factor]:
+def _factors(family: RowFamily, hull: AffineHull) -> Iterator[Factor]:
     """What rows may be divided by: over boxes, and in one dimension, where no point is apart from others."""
     domain = family.domain
     ends = list(zip(domain.lower.tolist(), domain.upper.tolist(), strict=True))
-    if domain.dim > HULL.most_coordinates or not domain.bounded or not (is_box(domain) or _of_intervals(domain)):
+    if not domain.bounded or not (is_box(domain) or _of_intervals(domain)):
         return
     for i, (low, high) in enumerate(ends):
         if low < high:
@@ -260,7 +256,7 @@ def _of_intervals(domain: Domain) -> bool:
     return domain.dim == 1 and all(cell.inside is None and (cell.lower < cell.upper).all() for cell in domain.cells())
 
 
-def _inside(family: DeclaredFamily, hull: AffineHull) -> list[float]:
+def _inside(family: RowFamily, hull: AffineHull) -> list[float]:
     """Points inside of an interval at which some row may vanish for all x that matter: simple numbers."""
     low, high = family.domain.lower[0], family.domain.upper[0]
     if not is_box(family.domain):
@@ -276,19 +272,22 @@ def _inside(family: DeclaredFamily, hull: AffineHull) -> list[float]:
         share = (size / size.max(axis=0)).min(axis=1)
         dips = 1 + np.flatnonzero((share[1:-1] <= np.minimum(share[:-2], share[2:])) & (share[1:-1] < TUNING.nearly))
         found = set()
-        for k in dips.tolist() if len(dips) <= TUNING.few else ():
+        for k in dips.tolist():
             near = np.linspace(grid[k - 1], grid[k + 1], TUNING.inside + 1)
             t = near[(left(near) / size.max(axis=0)).min(axis=1).argmin()]
-            found |= {float(Fraction(t / unit).limit_denominator(TUNING.simplest)) * unit for unit in (1.0, high - low)}
+            found |= {float(Fraction(t / unit).limit_denominator(TUNING.inside)) * unit for unit in (1.0, high - low)}
     return sorted(found)
 
 
-def _suspicious(family: DeclaredFamily, hull: AffineHull) -> dict[int, list[Factor]]:
+def _suspicious(family: RowFamily, hull: AffineHull) -> dict[int, list[Factor]]:
     """For some rows, the factors where they look as if they vanished for all x that matter."""
+    m = family.domain.dim
+    if m * m * (m + 3) // 2 * len(family.columns) * (hull.n + 1) > EFFORT.entries:  # what is looked at of all factors
+        return {}
     factors = list(_factors(family, hull))
     if not factors:
         return {}
-    points = family.domain.spread(TUNING.few if family.domain.dim > 1 else 1)
+    points = family.domain.spread(m)
     with np.errstate(all="ignore"):
         rows = sampled_rows(family, hull.n, np.concatenate([factor.at(points) for factor in factors]))
         likely = np.isfinite(rows).all(axis=-1) & hull.likely(np.nan_to_num(rows))

@@ -6,6 +6,7 @@ p(t) >= 0 and a finite row p(0) <= 0.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 from math import prod
@@ -14,25 +15,26 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..deadline import EFFORT
 from ..domains import Domain
 from ..expressions.ring import Polynomial
-from ..model.families import DeclaredFamily
+from ..model.families import RowFamily
 from ..model.program import Program
 from ..proof.dual import TUNING as WEIGHING
-from .affine_hull import TUNING, AffineHull, Array, Implied, Row
+from .affine_hull import AffineHull, Array, Implied, Row
 from .row_polynomials import equations, row_polynomials, sampled_rows
 
 
 class Corner(NamedTuple):
     """A row of a family at a corner of its index set."""
 
-    family: DeclaredFamily
+    family: RowFamily
     row: int
     at: tuple[float, ...]
 
     @property
     def label(self) -> str:
-        place = ", ".join(f"{name} = {v:g}" for name, v in zip(self.family.coordinates, self.at, strict=True))
+        place = ", ".join(f"{name} = {v:g}" for name, v in zip(self.family.legend.coordinates, self.at, strict=True))
         return f"{self.family.labels[self.row]} where {place}"
 
     def exactly(self, n: int) -> Row | None:
@@ -44,24 +46,41 @@ class Corner(NamedTuple):
         return next(iter(equations(values, self.family.columns[self.row].tolist(), n)), {})
 
 
-def squeezed(program: Program, families: list[DeclaredFamily], hull: AffineHull) -> AffineHull:
+def squeezed(program: Program, families: list[RowFamily], hull: AffineHull) -> AffineHull:
     """The hull with what is an equation because opposite inequalities say so."""
-    places = [(f, found) for f in families if (found := corners(f.domain))]
-    if not places:
-        return hull
-    known = [Corner(f, i, at) for f, found in places for at in found for i in range(f.count)]
+    bounded = [f for f in families if is_box(f.domain)]
+    count = sum(2**f.domain.dim * len(f.columns) for f in bounded)
+    if not bounded or count * (program.n + 1) > EFFORT.batch:
+        return hull  # there is nothing to compare, or too much
+    places = [(f, corners(f.domain)) for f in bounded]
+    known = [Corner(f, i, at) for f, found in places for at in found for i in range(len(f.columns))]
     with np.errstate(all="ignore"):
         sampled = [sampled_rows(f, hull.n, np.array(found)) for f, found in places]
         table = np.concatenate([*(rows.reshape(-1, hull.n + 1) for rows in sampled), _finite(program)])
         left = hull.projected(table)
         left = left / np.abs(left[:, :-1]).max(axis=1, keepdims=True)  # nan, where no variable is left
-        pairs = np.abs(left[: len(known), None] + left).max(axis=2) <= WEIGHING.likely
-    for i, j in np.argwhere(pairs).tolist():
+    for i, j in opposite_pairs(left, len(known)):
         first = known[i].exactly(hull.n)
         second = known[j].exactly(hull.n) if j < len(known) else _fractions(table[j])
         if first is not None and second is not None and _opposite(hull.reduced(first), hull.reduced(second), hull.n):
             hull = hull.extended([first], _source(program, known, i, j, table[j])) or hull
     return hull
+
+
+def opposite_pairs(rows: Array, first: int) -> Iterator[tuple[int, int]]:
+    """One of the `first` rows, and any that is about its negative; rows with nan have none.
+
+    What is opposite has opposite sums, whatever the weights, so only rows are compared that are close by these.
+    """
+    weights = np.cos(np.arange(rows.shape[1]))
+    sums = np.where(np.isnan(rows).any(axis=1), np.inf, np.nan_to_num(rows) @ weights)
+    order = np.argsort(sums, kind="stable")
+    doubt = 2 * WEIGHING.likely * np.abs(weights).sum()
+    ends = (np.searchsorted(sums[order], -sums[:first] + side) for side in (-doubt, doubt))
+    for i, (start, end) in enumerate(zip(*ends, strict=True)):
+        for j in np.sort(order[start:end]).tolist() if np.isfinite(sums[i]) else ():
+            if np.abs(rows[i] + rows[j]).max() <= WEIGHING.likely:
+                yield i, j
 
 
 def _source(program: Program, known: list[Corner], i: int, j: int, opposite: Array) -> Implied:
@@ -86,9 +105,7 @@ def is_box(domain: Domain) -> bool:
 
 
 def corners(domain: Domain) -> list[tuple[float, ...]]:
-    """Of a box with few coordinates; none of other sets."""
-    if domain.dim > TUNING.most_coordinates or not is_box(domain):
-        return []
+    """Of a box."""
     return list(product(*zip(domain.lower.tolist(), domain.upper.tolist(), strict=True)))
 
 

@@ -123,7 +123,7 @@ def unsuited(program: Program) -> str | None:
         return f"{program.name} has conic constraints in its finite part"
     for family in program.families:
         if family.linear is None:
-            return f"{family.name} is not affine in the index"
+            return f"{family.legend.name} is not affine in the index"
         if not lifted(family.domain):
             return f"{family.domain} is not known to be convex, or a union of sets that are"
     return None

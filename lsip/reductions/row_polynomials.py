@@ -10,22 +10,25 @@ import numpy as np
 
 from ..expressions.arrangements import Gather, Join, Linear, picked
 from ..expressions.enclosed import known
-from ..expressions.graph import Constant, Expression
+from ..expressions.graph import Constant, Expression, Index
 from ..expressions.monomials import Monomials
 from ..expressions.operations import Multiply
 from ..expressions.polynomials import Polynomials, neighbours
 from ..expressions.ring import Exponents, Polynomial
 from ..expressions.tape import Tape
-from ..model.families import DeclaredFamily
+from ..model.coefficients import formulas
+from ..model.declared_rows import DeclaredRows
+from ..model.families import RowFamily
+from ..model.legend import Legend
 from .affine_hull import Array, Row
 
 RowPolynomials: TypeAlias = list[Polynomial]  # the coefficients of a row, and its right-hand side
 
 
-def sampled_rows(family: DeclaredFamily, n: int, points: Array) -> Array:
+def sampled_rows(family: RowFamily, n: int, points: Array) -> Array:
     """All rows at points (N, m), with the right-hand side last: (N, p, n + 1); nan where they are not defined."""
     p, k = family.columns.shape
-    flat = family.tape.values(points)
+    flat = _written(family).tape.values(points)
     rows = np.zeros((len(flat), p, n + 1))
     place = (np.arange(p)[:, None] * (n + 1) + family.columns).ravel()
     np.add.at(rows.reshape(len(flat), -1).T, place, flat[:, : p * k].T)  # some columns are there twice
@@ -33,11 +36,11 @@ def sampled_rows(family: DeclaredFamily, n: int, points: Array) -> Array:
     return rows
 
 
-def row_polynomials(family: DeclaredFamily, i: int) -> RowPolynomials | None:
+def row_polynomials(family: RowFamily, i: int) -> RowPolynomials | None:
     """A row as polynomials in the index, if it is of that kind."""
-    k = family.columns.shape[1]
-    outputs = picked(family.outputs[0], np.arange(i * k, (i + 1) * k)), picked(family.outputs[1], np.array([i]))
-    found = Polynomials.of(Tape(outputs, family.indices, values=family.tape.known))
+    k, written = family.columns.shape[1], _written(family)
+    outputs = picked(written.outputs[0], np.arange(i * k, (i + 1) * k)), picked(written.outputs[1], np.array([i]))
+    found = Polynomials.of(Tape(outputs, written.indices, values=written.tape.known))
     return None if found is None else [found.combined([j], [1.0]) for j in range(k + 1)]
 
 
@@ -51,39 +54,43 @@ def equations(rests: RowPolynomials, columns: list[int], n: int) -> list[Row]:
     return list(found.values())
 
 
-def replaced(family: DeclaredFamily, rows: dict[int, RowPolynomials], called: dict[int, str]) -> DeclaredFamily:
+def replaced(family: RowFamily, rows: dict[int, RowPolynomials], called: dict[int, str]) -> RowFamily:
     """The family with some of its rows replaced; how they are called has a place for their labels."""
-    (p, k), new = family.columns.shape, list(rows)
-    coefficients = _formula([q for i in new for q in rows[i][:-1]], family)
-    rhs = _formula([rows[i][-1] for i in new], family)
+    (p, k), new, written = family.columns.shape, list(rows), _written(family)
+    coefficients = _formula([q for i in new for q in rows[i][:-1]], written.indices)
+    rhs = _formula([rows[i][-1] for i in new], written.indices)
     order = np.arange(p)
     order[new] = p + np.arange(len(new))
 
     def labels() -> tuple[str, ...]:
-        return tuple(called.get(i, "{}").format(label) for i, label in enumerate(family.labels))
+        return tuple(called.get(i, "{}").format(label) for i, label in enumerate(written.legend.labels))
 
-    made = DeclaredFamily(
-        lambda: "; ".join(labels()),
-        family.indices,
-        family.written_domain,
-        picked(Join((family.outputs[0], coefficients)), (order[:, None] * k + np.arange(k)).ravel()),
-        family.columns,
-        picked(Join((family.outputs[1], rhs)), order),
-        labels,
-        family.tape.known,
+    known = written.legend
+    legend = Legend(lambda: "; ".join(labels()), labels, known.coordinates, known.indices, known.shown)
+    outputs = (
+        picked(Join((written.outputs[0], coefficients)), (order[:, None] * k + np.arange(k)).ravel()),
+        picked(Join((written.outputs[1], rhs)), order),
     )
-    made.domain = family.domain  # for the same values of parameters
-    return made
+    made = DeclaredRows(legend, written.written_domain, outputs, written.tape.known)
+    made.domain = written.domain  # for the same values of parameters
+    return RowFamily(made, family.columns)
 
 
-def _formula(polynomials: RowPolynomials, family: DeclaredFamily) -> Expression:
+def _written(family: RowFamily) -> DeclaredRows:
+    """The formulas of a family that has some."""
+    found = formulas(family)
+    assert found is not None
+    return found
+
+
+def _formula(polynomials: RowPolynomials, indices: tuple[Index, ...]) -> Expression:
     """Polynomials as an expression: doubles, or enclosed fractions, times monomials, added up."""
     exponents = sorted({e for p in polynomials for e in p})
     if not exponents:
         return Constant(np.zeros(len(polynomials)))
     table, start = np.array(exponents, dtype=np.intp), 0
     powers: list[Expression] = []
-    for index in family.indices:
+    for index in indices:
         powers.append(Monomials(index, table[:, start : start + index.domain.dim], (len(exponents),)))
         start += index.domain.dim
     monomials = reduce(partial(Multiply, shape=(len(exponents),)), powers)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..legible import shortened
-from ..model.families import Seen
 from ..model.status import Status
+from ..model.violation import Seen
 from ..solution import sampled_violation
 from .claims import UP, brief
 from .limits import TUNING

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..legible import shortened
+from ..model.coefficients import undefined_at
 from ..model.families import RowFamily
 from ..model.program import Program
 from ..model.status import Status
@@ -58,8 +59,13 @@ def _assumptions(result: Result) -> str:
     return " ".join([*trusts[:MOST_NAMED], *([f"{more} more are in `certificate.trusts`."] if more > 0 else [])])
 
 
+def _by_constants(family: RowFamily) -> bool:
+    """Whether bounds are those of Lipschitz constants."""
+    return family.enclosable and not family.source.differentiable
+
+
 def _name(family: RowFamily) -> str:
-    return shortened(str(family.name), LONGEST_NAME)
+    return shortened(family.legend.name, LONGEST_NAME)
 
 
 # ---- OPTIMAL ---------------------------------------------------------------------------------------------------------
@@ -89,10 +95,10 @@ def no_proof(program: Program, violation: tuple[float, ...], oracle: str, chosen
     if names:
         return f"the bounds of {names} are not sharp enough for this `tol`. Loosen it, or leave `oracle` alone."
     for family in open_families:
-        place = family.undefined_at()
+        place = undefined_at(family)
         if place is not None:
             return f"{_name(family)} cannot be enclosed {place}"
-        if family.lipschitz:
+        if _by_constants(family):
             return (
                 f"the Lipschitz constants of {_name(family)} are too large for this `tol`. Loosen it, or write a "
                 "formula."
@@ -123,7 +129,7 @@ def sampled_only(program: Program, doubt: float, resolved: bool) -> str:
 def proof_unfinished(program: Program, status: Status, work: Sequence[Work | None]) -> str:
     """Proofs ended early; nothing where none did, or where Lipschitz constants are the reason (`no_proof` says so)."""
     each = zip(program.families, work, strict=False)
-    left = [(f, cost) for f, cost in each if cost is not None and not f.lipschitz]
+    left = [(f, cost) for f, cost in each if cost is not None and not _by_constants(f)]
     if not left:
         return ""
     hardest = max(left, key=lambda pair: pair[1].boxes)[0]
@@ -246,8 +252,8 @@ def cancelled(family: RowFamily, times: float) -> str:
         low, high = float(domain.lower[0]), float(domain.upper[0])
         middle, half = 0.5 * (low + high), 0.5 * (high - low)
         if abs(middle) > 2 * half > 0:
-            away = f"{family.coordinates[0]} {'-' if middle > 0 else '+'} {abs(middle):.6g}"
-            advice = f"with ({away}) / {half:.6g} in place of {family.coordinates[0]}"
+            away = f"{family.legend.coordinates[0]} {'-' if middle > 0 else '+'} {abs(middle):.6g}"
+            advice = f"with ({away}) / {half:.6g} in place of {family.legend.coordinates[0]}"
     return (
         f"Rounding stopped progress before the gap closed; the bounds are valid. The terms of {_name(family)} are "
         f"about {times:.0e} times as large as their sum. Write it {advice}."

@@ -117,7 +117,7 @@ class Reading:
                 break
             family = self.program.families[s.family]
             close = near(family)
-            s = replace(s, point=s.point[: family.shown], multiplier=s.multiplier * room(family, s))
+            s = replace(s, point=s.point[: family.legend.shown], multiplier=s.multiplier * room(family, s))
             clusters = groups.setdefault((s.family, self._element(s.family, s.component)), [])
             for cluster in clusters:
                 if (np.abs(cluster[0].point - s.point) <= close).all() and together(family, [*cluster, s]):
@@ -162,7 +162,7 @@ class Reading:
                 degree, scale = degree - sum(power for _, power in far), placement.length
                 divisors.append(placement.divisor(written.coordinates, degree))
             places = [(scale**degree, *placement.point(z))]
-        names = self.program.families[s.family].coordinates
+        names = self.program.families[s.family].legend.coordinates
         by = " ".join(filter(None, [*divisors, *(f.text(names, power) for f, power in missing)]))
         for share, point, direction in places:
             yield ActivePoint(label, point, share * weight, number, row, by, direction)
@@ -194,7 +194,7 @@ class Reading:
         """A point of the rows as points of the declared indices, with shares that add up to one."""
         if written.declared is None:
             return [(1.0, z)]
-        shares = on_graph(written.rows.indices, z)
+        shares = on_graph(written.rows.legend.indices, z)
         # Over other sets than boxes, rows of the lifted index say more than written ones, and need not be a mixture.
         inside = shares and written.visible.contains(np.array([point for _, point in shares]), TUNING.same).all()
         return shares if shares and inside else [(1.0, z[written.declared])]

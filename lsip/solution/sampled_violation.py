@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..deadline import EFFORT
 from ..domains import Domain
 from ..domains.window import window
-from ..model.families import Seen
+from ..model.violation import Seen
 from ..oracles.attained import is_box
 
 Array = NDArray[np.float64]

@@ -17,9 +17,9 @@ from ..expressions.graph import Expression
 from ..files import write_json
 from ..legible import legibly
 from ..model.callables import FamilyOn
-from ..model.families import Seen
 from ..model.program import Compilable, Program
 from ..model.statements import ForAll
+from ..model.violation import Seen
 from ..oracles import Oracle
 from ..proof.export import proof_data
 from ..registered import Registered

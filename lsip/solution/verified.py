@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from ..deadline import check, within
 from ..errors import OutOfTime, ProofError
+from ..model.compilation import Written
 from ..model.fingerprint import differing, fingerprint
 from ..model.program import Program
 from ..oracles import Oracle
@@ -61,7 +62,8 @@ def compiled_again(result: Result) -> Program:
         return result.program
     layout = result.program.layout
     owned = layout is not None and layout.owner is result.model  # which may have changed since
-    program = restate(layout.written if owned else result.model)  # type: ignore[union-attr]
+    written = layout.written if owned else result.model  # type: ignore[union-attr]
+    program = restate(written.anew() if isinstance(written, Written) else written)
     different = differing(fingerprint(program), fingerprint(result.program))
     if different:
         raise ProofError(f"The program of the solution is not that of its model: {', '.join(different)} differ.")

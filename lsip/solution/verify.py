@@ -278,7 +278,7 @@ def _verify_claims(
     for family, claimed, found, most in zip(program.families, claims, proven.values, targets, strict=True):
         if not found <= most:
             advice = " Give the oracle that said so: verify(oracle=…)." if found == np.inf and oracles is None else ""
-            raise ProofError(f"{family.name}: claimed violation {claimed:.3g}, proven only {found:.3g}.{advice}")
+            raise ProofError(f"{family.legend.name}: claimed violation {claimed:.3g}, proven only {found:.3g}.{advice}")
     return proven
 
 

@@ -12,11 +12,17 @@ from ..domains import Box, Domain, Interval, Product
 from ..expressions.folds import Folded, declared_places
 from ..expressions.graph import Index
 from ..expressions.parametric_region import at_values
-from ..model.compilation import Written, declared_family, labels_of
-from ..model.families import DeclaredFamily, DirectedFamily, FamilyViolation, RowFamily, Seen, SeenViolation
+from ..expressions.undefined import coordinates
+from ..model.compilation import Written
+from ..model.directed_rows import DirectedRows
+from ..model.families import RowFamily
+from ..model.legend import Legend
 from ..model.program import Program
+from ..model.quantified import declared_family, labels_of
 from ..model.statements import ForAll
 from ..model.unbounded import Placement
+from ..model.violation import FamilyViolation, Seen, SeenViolation
+from ..oracles.base import visible
 
 Array = NDArray[np.float64]
 
@@ -45,7 +51,7 @@ class WrittenFamily:
 
     @property
     def name(self) -> str:
-        return str(self.rows.name)
+        return self.rows.legend.name
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -58,20 +64,20 @@ class WrittenFamily:
     @property
     def shown(self) -> int:
         """Coordinates of a point; 0 where there is no index."""
-        return self.rows.shown if self.declared is None else len(self.declared)
+        return self.rows.legend.shown if self.declared is None else len(self.declared)
 
     @property
     def coordinates(self) -> tuple[str, ...]:
         """(m,), their names."""
-        names = tuple(self.rows.coordinates)[: self.rows.shown]
+        names = self.rows.legend.coordinates[: self.rows.legend.shown]
         return names if self.declared is None else tuple(names[k] for k in self.declared)
 
     @cached_property
     def visible(self) -> Domain:
         """The index set as it was declared."""
         if self.declared is None:
-            return self.rows.visible
-        sets = [i.declared.domain for i in self.rows.indices]
+            return visible(self.rows)
+        sets = [i.declared.domain for i in self.rows.legend.indices]
         return sets[0] if len(sets) == 1 else Product(*sets)
 
     @property
@@ -92,17 +98,17 @@ class WrittenFamily:
 
     def seen(self, x: Array, scale: float = 1.0) -> Seen:
         """a(y) x - scale b(y), as a function of y."""
-        if isinstance(self.rows, DirectedFamily):
-            return SeenViolation(self.rows, x, scale)
+        if isinstance(self.rows.source, DirectedRows):
+            return SeenViolation(self.rows, self.rows.source, x, scale)
         if self.declared is not None or not self.shown:
-            return LiftedViolation(self.rows, x, scale, self)  # type: ignore[arg-type]
+            return LiftedViolation(self.rows, x, scale, self)
         return FamilyViolation(self.rows, x, scale)
 
 
 class LiftedViolation(FamilyViolation):
     """a(y) x - scale b(y) where rows have more coordinates than y: parts of its entries, or the one of no index."""
 
-    def __init__(self, family: DeclaredFamily, x: Array, scale: float, written: WrittenFamily) -> None:
+    def __init__(self, family: RowFamily, x: Array, scale: float, written: WrittenFamily) -> None:
         super().__init__(family, x, scale)
         self.written = written
 
@@ -121,7 +127,7 @@ class LiftedViolation(FamilyViolation):
         if not self.written.shown:
             return np.zeros((len(y), self.family.domain.dim))
         found, start = [], 0
-        for index in self.family.indices:
+        for index in self.family.legend.indices:
             end = start + index.declared.domain.dim
             found.append(lifted(index, y[:, start:end]))
             start = end
@@ -151,8 +157,8 @@ def _window(domain: Domain, points: Array, reach: Array) -> Domain:
 
 def written_family(family: RowFamily, number: int) -> WrittenFamily:
     """A family over the set as it was declared, with its rows as they were written."""
-    lifted_index = any(isinstance(i, Folded) for i in family.indices)
-    return WrittenFamily(family, (number,), declared_places(family.indices) if lifted_index else None)
+    lifted_index = any(isinstance(i, Folded) for i in family.legend.indices)
+    return WrittenFamily(family, (number,), declared_places(family.legend.indices) if lifted_index else None)
 
 
 def unbounded_family(program: Program, statement: ForAll, placement: Placement) -> WrittenFamily:
@@ -160,17 +166,15 @@ def unbounded_family(program: Program, statement: ForAll, placement: Placement) 
     assert program.layout is not None
     written = program.layout.written
     assert isinstance(written, Written)
-    offsets = dict(zip(written.variables, np.cumsum([0] + [v.size for v in written.variables]), strict=False))
     sets = [at_values(i.domain, written.values) for i in statement.indices]
     constraint = statement.constraint
     around = Box(np.concatenate([d.lower for d in sets]), np.concatenate([d.upper for d in sets]))
+    names = coordinates(statement.indices)
     rows = declared_family(
-        statement.label,
-        statement.indices,
+        Legend(statement.label, labels_of(constraint), names, statement.indices),
         sets[0] if len(sets) == 1 else around,
         constraint.body,
-        labels_of(constraint),
-        offsets,
+        written.offsets,
         {p: written.values[p] for p in statement.parameters},
     )
     reach = np.zeros(rows.domain.dim)

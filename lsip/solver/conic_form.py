@@ -20,7 +20,7 @@ from ..expressions.directions import Definite, Euclidean, Magnitude
 from ..masters.base import ConeBlock, FiniteProgram
 from ..masters.written import Sides
 from ..model.program import Program
-from ..oracles.base import Directed, Rescaled
+from ..oracles.base import Directed, without_units
 from ..proof.certificate import Array, Ints, Support
 
 
@@ -64,19 +64,19 @@ def conic_rows(program: Program) -> list[ConicRow]:
     found = []
     for f, scaled in enumerate(program.families):
         ones = np.ones((len(scaled.columns), scaled.columns.shape[1] + 1))
-        given = scaled.unscaled(ones, None) if isinstance(scaled, Rescaled) else None
-        family: Any = scaled if given is None else given.family
-        if scaled.shown or not isinstance(family, Directed):
+        given = without_units(scaled, ones, None)
+        source: Any = scaled.source
+        if scaled.legend.shown or not isinstance(source, Directed) or (given is None and scaled.units is not None):
             continue
-        worst: Any = family.worst
+        worst: Any = source.worst
         kinds = {type(block.kind) for block in worst.blocks}
         alone = len(worst.blocks) == 1 and len(worst.base) == len(worst.blocks[0].rows) == 1
         if not (kinds <= {Euclidean, Magnitude} or (kinds == {Definite} and alone)):
             continue
-        entries: Any = family.entries
+        entries: Any = source.entries
         point = scaled.domain.project(np.zeros(scaled.domain.dim))[0]
         a, b = entries.rows(point[None, : entries.domain.dim])
-        factors = family.of_entries(ones if given is None else given.weights)
+        factors = source.of_entries(ones if given is None else given.weights)
         table = np.zeros((len(entries.columns), program.n))
         np.add.at(table, (np.arange(len(table))[:, None], entries.columns), a[0] * factors[:, :-1])
         sides = b[0] * factors[:, -1]

@@ -187,5 +187,5 @@ def _no_room(search: Search) -> str:
         state.violation = violation_bounds(search.relaxation, ask_oracles(search, state.proposal))
     pairs = enumerate(zip(given.families, state.violation.values, strict=True))
     scaling = search.relaxation.scaling
-    broken = [(family.name, scaling.violation(f, v)) for f, (family, v) in pairs if 0 < v < np.inf]
+    broken = [(family.legend.name, scaling.violation(f, v)) for f, (family, v) in pairs if 0 < v < np.inf]
     return messages.no_interior(broken, tight(given))

@@ -21,8 +21,9 @@ from ..domains import Domain
 from ..errors import OutOfTime
 from ..expressions.interval import TINY
 from ..masters.base import Matrix
-from ..model.families import RowFamily, contract
+from ..model.families import RowFamily
 from ..model.program import STORAGE, Program
+from ..model.violation import contract
 from ..oracles import Separation
 from ..proof.certificate import Array, Support
 from .certification import attempt

@@ -19,8 +19,10 @@ import numpy as np
 from scipy import linalg
 
 from ..deadline import EFFORT, check
-from ..model.families import FamilyViolation, RowFamily
+from ..model.coefficients import smooth
+from ..model.families import RowFamily
 from ..model.program import Program
+from ..model.violation import FamilyViolation
 from ..oracles.base import Ints
 from ..proof.certificate import Array, Support
 from .options import Options
@@ -157,7 +159,7 @@ def _suits(family: RowFamily, n: int) -> bool:
     flat = len(cells) == 1 and len(cells[0].lower) == 1 and cells[0].inside is None and cells[0].place is None
     same = (np.sort(family.columns[0]) == every).all() and (family.columns[0] == family.columns[1]).all()
     wide = bool((family.domain.upper > family.domain.lower).all())
-    return bool(flat and same and wide and getattr(family, "smooth", False))
+    return bool(flat and same and wide and smooth(family))
 
 
 def levelled(program: Program, level: int, allowed: Callable[[Array], float], options: Options) -> Levelled | None:

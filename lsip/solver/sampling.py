@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..deadline import EFFORT
-from ..model.families import FamilyViolation, RowFamily, contract
+from ..model.families import RowFamily
 from ..model.program import STORAGE
+from ..model.violation import FamilyViolation, contract
 from ..oracles import Separation
 from ..oracles.distinct import distinct
 from ..oracles.trust_region import newton_step

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import lsip
-from lsip.model.families import FamilyViolation
+from lsip.model import FamilyViolation
 from lsip.oracles import BranchAndBound, Grid, Multistart, RandomSearch, Separation, Violation
 from lsip.solver.method import solve
 

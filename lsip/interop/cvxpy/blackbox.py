@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ...model.callables import Family
-from ...model.families import BlackBoxFamily
+from ...model.callables import Family, black_box
+from ...model.families import RowFamily
 from ...oracles.attained import discrete_points
 from .affine import LeafLayout, dense, has_tensor, tensor
 from .constraint import QuantifiedConstraint
@@ -23,7 +23,7 @@ from .package import Leaf, Node, cp, is_leaf
 Array = NDArray[np.float64]
 
 
-def black_boxes(c: QuantifiedConstraint, name: str, layout: LeafLayout) -> list[BlackBoxFamily]:
+def black_boxes(c: QuantifiedConstraint, name: str, layout: LeafLayout) -> list[RowFamily]:
     """One family for each element of a rule that is only known at points."""
     constants = Family(c.domain, c.at, c.at, c.lipschitz).constants
     if constants is None and discrete_points(c.domain) is not None:
@@ -32,16 +32,9 @@ def black_boxes(c: QuantifiedConstraint, name: str, layout: LeafLayout) -> list[
     columns = np.concatenate([np.arange(starts[v.id], starts[v.id] + v.size) for v in table.variables])
     boxes = []
     for i in range(c.size):
-        box = BlackBoxFamily(
-            name if c.size == 1 else f"{name}[{i}]",
-            c.domain,
-            partial(table.part, 0, i),
-            partial(table.part, 1, i),
-            len(columns),
-            constants,
-        )
-        box.columns = columns[None, :].astype(np.intp)
-        boxes.append(box)
+        a, b = (partial(table.part, which, i) for which in (0, 1))
+        rows = black_box(name if c.size == 1 else f"{name}[{i}]", c.domain, a, b, len(columns), constants)
+        boxes.append(RowFamily(rows, columns[None, :].astype(np.intp)))
     return boxes
 
 

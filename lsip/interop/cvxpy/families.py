@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,11 @@ from ...domains import Product
 from ...expressions.affine import Affine
 from ...expressions.folds import unfolded_body
 from ...expressions.graph import Index
-from ...model.compilation import declared_family
-from ...model.families import FamilyViolation
+from ...expressions.undefined import coordinates
+from ...model.families import RowFamily
+from ...model.legend import Legend
+from ...model.quantified import declared_family
+from ...model.violation import FamilyViolation
 from ...oracles.memory import Memory
 from ...oracles.supremum import supremum
 from ...solution.active import ActivePoint
@@ -68,7 +70,9 @@ def compile_families(constraints: Sequence[QuantifiedConstraint], layout: LeafLa
         name = "; ".join(map(_name, members))
         body = Affine.join(bodies) if len(bodies) > 1 else bodies[0]
         domain = indices[0].domain if len(indices) == 1 else Product(*(i.domain for i in indices))
-        families.append(declared_family(name, indices, domain, body, labels, {layout.whole: 0}))
+        families.append(
+            declared_family(Legend(name, labels, coordinates(indices), indices), domain, body, {layout.whole: 0})
+        )
         owners.append(tuple((m, i) for m in members for i in range(m.size)))
     for c in constraints:
         if not c.traced:
@@ -108,14 +112,9 @@ def agree(traced: QuantifiedConstraint, box: QuantifiedConstraint, *, checks: in
     return rows[0].shape == rows[1].shape and np.allclose(rows[0], rows[1], rtol=close, atol=close)
 
 
-def moved(families: tuple[Any, ...], place: NDArray[np.intp]) -> tuple[Any, ...]:
+def moved(families: tuple[RowFamily, ...], place: NDArray[np.intp]) -> tuple[RowFamily, ...]:
     """The same families over other columns: what was element i of the vector is now element place[i]."""
-    copies = []
-    for family in families:
-        other = copy(family)
-        other.columns, other.memory = place[family.columns], Memory()
-        copies.append(other)
-    return tuple(copies)
+    return tuple(replace(f, columns=place[f.columns], memory=Memory()) for f in families)
 
 
 def proven_violation(c: QuantifiedConstraint) -> float:

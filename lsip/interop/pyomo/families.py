@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 from ...expressions.affine import Affine, Constraint, Term, Variable
 from ...expressions.folds import unfolded_body
 from ...expressions.graph import Constant, Expression, Index
-from ...model.families import BlackBoxFamily
+from ...model.black_box_rows import BlackBoxRows
+from ...model.families import RowFamily
+from ...model.goals import minimize
 from ...model.identities import matched
-from ...model.problem import Problem, minimize
+from ...model.legend import Legend
+from ...model.problem import Problem
 from ...model.statements import ForAll
 from .basis import Basis
 from .columns import Columns
@@ -77,9 +80,11 @@ def declared(
     found: list[tuple[Any, tuple[Owner, ...]]] = []
     compiled: tuple[Any, ...] = Problem(minimize(x[0]), rows).compile().families
     for family, lines in zip(compiled, groups.values(), strict=True):
-        family.labels = tuple(line.label for line in lines)
-        family.name = "; ".join(dict.fromkeys(line.owner.piece.component.name for line in lines))
-        found.append((family, tuple(line.owner for line in lines)))
+        name = "; ".join(dict.fromkeys(line.owner.piece.component.name for line in lines))
+        known = family.legend
+        legend = Legend(name, tuple(line.label for line in lines), known.coordinates, known.indices, known.shown)
+        named = replace(family, source=family.source.changed(legend=legend))
+        found.append((named, tuple(line.owner for line in lines)))
     return found
 
 
@@ -183,9 +188,9 @@ class BlackBox:
             owner = Owner(self.piece, side)
             name = owner.label(len(self.sides) > 1)
             a, b = self._functions(side, used)
-            family = BlackBoxFamily(name, self.piece.domain, a, b, len(used), None)
-            family.columns, family.coordinates = used[None, :], self.piece.coordinates
-            found.append((family, (owner,)))
+            legend = Legend(name, (name,), self.piece.coordinates)
+            rows = BlackBoxRows(legend, self.piece.domain, a, b, len(used), None)
+            found.append((RowFamily(rows, used[None, :]), (owner,)))
         return found
 
     def _functions(

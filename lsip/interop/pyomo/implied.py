@@ -22,21 +22,16 @@ class ImpliedTuning:
     ----------
     points
         At which a rule is looked at, for each of its coefficients.
-    most_error
-        Of a matrix that takes values at points to coefficients; with more, nothing is implied.
-    outward
-        By which bounds are widened, beside themselves, for the rounding of a few sums.
     largest
         Larger bounds are none.
     """
 
     points: int = 4
-    most_error: float = 0.1
-    outward: float = 1e-6
     largest: float = 1e9
 
 
 TUNING = ImpliedTuning()
+WIDENED = 1 + 1e-6  # widens bounds by more than the rounding of a few sums
 
 
 def largest_coefficient(rule: Recourse, places: Array, most: float) -> float:
@@ -57,9 +52,9 @@ def largest_coefficient(rule: Recourse, places: Array, most: float) -> float:
     except np.linalg.LinAlgError:
         return np.inf
     error = float(np.abs(inverse @ chosen - np.eye(count)).sum(axis=1).max())
-    if not error < TUNING.most_error:
+    if not 2 * error < 1:
         return np.inf
-    return float((1 + TUNING.outward) * np.abs(inverse).sum(axis=1).max() * most / (1 - 2 * error))
+    return float(WIDENED * np.abs(inverse).sum(axis=1).max() * most / (1 - 2 * error))
 
 
 def spread_points(domain: Domain, count: int) -> Array:
@@ -79,6 +74,6 @@ def through_equalities(rows: list[Row], lower: Array, upper: Array, columns: set
             if len(free) != 1 or free[0] not in columns or not row[free[0]]:
                 continue
             rest = abs(side) + sum(abs(a) * size[j] for j, a in row.items() if j != free[0])
-            most = (1 + TUNING.outward) * rest / abs(row[free[0]])
+            most = WIDENED * rest / abs(row[free[0]])
             if most <= TUNING.largest:
                 lower[free[0]], upper[free[0]], found = max(lower[free[0]], -most), min(upper[free[0]], most), True

@@ -18,7 +18,7 @@ from ...expressions.arrangements import Join
 from ...expressions.folds import Folded, written_out
 from ...expressions.graph import Expression, Index, as_expression
 from ...expressions.tape import Tape
-from ...model.callables import TRACES
+from ...model.black_box_rows import COMPARISON
 from .columns import Columns
 from .comparison import Value
 from .continuum import ContinuumPiece
@@ -134,7 +134,7 @@ def _compare(
             wanted[i] = _aligned(row, places)
     values, wanted = values[used], wanted[used]
     size = np.where(np.isfinite(wanted), np.abs(wanted), 0.0)
-    allowed = TRACES.agreement * (size + size.max(axis=0, initial=0.0))
+    allowed = COMPARISON.agreement * (size + size.max(axis=0, initial=0.0))
     with np.errstate(invalid="ignore"):
         same = (values == wanted) | (np.abs(values - wanted) <= allowed)
     if not same.all():

@@ -20,7 +20,7 @@ from ...errors import ModelError
 from ...expressions.decision_rule import EntrySlice
 from ...expressions.folds import Pieces, breaks_of, fold, refuse_outside
 from ...expressions.graph import Index
-from ...expressions.interval import TINY
+from ...expressions.interval import EPS, TINY
 from .comparison import Value
 from .recourse import Bends
 
@@ -28,22 +28,6 @@ if TYPE_CHECKING:
     from pyomo.contrib.pyros import UncertaintySet
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class UncertaintyTuning:
-    """How sets are read.
-
-    Parameters
-    ----------
-    nothing
-        Parameters that vary by less than this, beside the others and once these are known, are functions of them.
-    """
-
-    nothing: float = 1e-9
-
-
-TUNING = UncertaintyTuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +53,7 @@ class Image:
         around = self.place @ (points - points.mean(axis=0)).T
         _, triangle, order = qr(around.T / np.maximum(np.abs(around).max(axis=1), TINY), mode="economic", pivoting=True)
         sizes = np.abs(np.diag(triangle))
-        return sorted(order[: int((sizes > TUNING.nothing * sizes.max()).sum())].tolist())
+        return sorted(order[: int((sizes > np.sqrt(EPS) * sizes.max()).sum())].tolist())
 
     @property
     def plain(self) -> bool:

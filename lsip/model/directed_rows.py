@@ -1,0 +1,61 @@
+"""Rows over indices and directions, of which a worst one is known in closed form for every index.
+
+They are like any other rows. Beside that they know the `entries` that they are made of, which depend on the indices
+alone, so that whoever proves something needs boxes of the indices only.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from ..domains import Cell, Domain, Product
+from ..expressions.directions import WorstDirection
+from ..expressions.interval import Interval
+from ..expressions.parameter import Values
+from ..oracles.base import Array, Ints
+from .declared_rows import DeclaredRows
+from .families import RowFamily, at_parameters
+
+
+class DirectedRows(DeclaredRows):
+    """Formulas of indices and a direction."""
+
+    def __init__(self, *made: Any, worst: WorstDirection, entries: RowFamily, columns: Ints) -> None:
+        super().__init__(*made)
+        self.worst, self.entries = worst, entries
+        rows = np.empty(len(entries.columns), dtype=np.intp)  # to which row each entry belongs
+        rows[worst.base] = np.arange(len(worst.base))
+        for block in worst.blocks:
+            rows[block.entries] = block.rows[:, None]
+        # Where the weight of each coefficient of an entry stands among those of its row.
+        meets = columns[rows][:, None, :] == entries.columns[:, :, None]
+        self._places = rows[:, None], np.concatenate([meets.argmax(axis=2), np.full((len(rows), 1), -1)], axis=1)
+
+    def bound(self, values: Values) -> Self:
+        found, entries = super().bound(values), at_parameters(self.entries, values)
+        return found if entries is self.entries else found.changed(entries=entries)
+
+    def _sharpened(self, y: Array, box: Interval) -> Interval:
+        """As they are without an index: of a matrix of 20 rows, the polynomials have 400 terms each."""
+        return super()._sharpened(y, box) if self.legend.shown else box
+
+    def renewal(self, cell: Cell, before: object) -> None:
+        """Entries are enclosed anew."""
+
+    def of_entries(self, weights: Array) -> Array:
+        """Weights (p, K + 1) of rows as those of the entries."""
+        return weights[self._places]
+
+    def indices_of(self, domain: Domain) -> Domain | None:
+        """The set of the indices alone, where `domain` is a product of one with the set of all directions."""
+        every, tail = _factors(domain), _factors(self.worst.index.domain)
+        factors = every[: len(every) - len(tail)]
+        if not factors or every[len(factors) :] != tail:
+            return None
+        return factors[0] if len(factors) == 1 else Product(*factors)
+
+
+def _factors(domain: Domain) -> tuple[Domain, ...]:
+    return domain.factors if isinstance(domain, Product) else (domain,)
