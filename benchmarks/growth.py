@@ -16,6 +16,7 @@ import numpy as np
 
 from lsip.files import write_json
 
+from .harness import growing_plans  # noqa: F401  (it adds its series)
 from .harness.clock import forget, quiet
 from .harness.figures import machine, plain, ratio, table
 from .harness.growing import SERIES, Series

@@ -2,39 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-from scipy import sparse
-
-import lsip
 import rl
-from rl.discounted_solve import iterate
 
 from .harness.clock import timed
 from .harness.figures import machine, table
+from .harness.growing_plans import random_graph
 from .harness.registry import Figures, Options, benchmark, say
 
 SIZES, QUICK = (1000, 2000, 5000), (500,)
-ACTIONS, SUCCESSORS, GAMMA = 3, 9, 0.9
-SLACK = 2.5  # over the number of states: the larger a random graph, the less policies differ in where they are
 LIMIT = 120.0
-
-
-def model(states: int, seed: int = 0) -> Any:
-    """Sources of noise in a square, one at a time: no place may hear much more than under the uniform policy."""
-    rng = np.random.default_rng(seed)
-    pairs = states * ACTIONS
-    following = rng.integers(states, size=(pairs, SUCCESSORS))
-    chances = rng.dirichlet(np.ones(SUCCESSORS), size=pairs)
-    rows = np.repeat(np.arange(pairs), SUCCESSORS)
-    P = sparse.csr_matrix((chances.ravel(), (rows, following.ravel())), shape=(pairs, states))
-    y = lsip.Index("y", lsip.Box([0, 0], [1, 1]))
-    cost = 1 / (1 + ((y - rng.uniform(size=(states, 2))) ** 2).sum(axis=-1))
-    mean = sparse.kron(sparse.eye(states), np.full((1, ACTIONS), 1 / ACTIONS)) @ P
-    visits = iterate(sparse.csr_matrix(mean.T), GAMMA, np.full(states, 1 / states))
-    bound = (1 + SLACK / states) * (visits @ cost)
-    return rl.SICMDP(P, rng.uniform(size=(states, ACTIONS)), cost, bound, y, None, GAMMA)
 
 
 def show(figures: Figures) -> str:
@@ -46,7 +22,7 @@ def show(figures: Figures) -> str:
 def run(options: Options) -> Figures:
     plans = []
     for states in QUICK if options.quick else SIZES:
-        mdp = model(states, options.seed)
+        mdp = random_graph(states, options.seed)
         seconds, plan = timed(lambda mdp=mdp: rl.plan(mdp, time_limit=LIMIT))
         plans.append(
             {

@@ -32,14 +32,20 @@ class SolveTuning:
     Parameters
     ----------
     most_operations
+<<<<<<< HEAD
         Factors that may take more than this are not computed. About a tenth of a second.
+=======
+        Factors that may take more than this, as if all of their envelope filled up, are not computed. A second at most.
+    gain
+        How much smaller a Krylov method makes what is left over, in one round,
+>>>>>>> plans
     most_products
         Products by P in one round of a Krylov method, which makes what is left over smaller by half of its digits.
     settled
         What is left over no longer counts if it is so small, relative to x: rounding errors.
     """
 
-    most_operations: float = 5e7
+    most_operations: float = 1e9
     most_products: int = 400
     settled: float = 4 * np.finfo(float).eps
 
@@ -96,7 +102,8 @@ def iterate(chain: sparse.csr_matrix, gamma: float, b: Array) -> Array:
         if not np.abs(rest).max() < 0.5 * size:  # a nan compares false
             following = x + over
             rest = b - following + gamma * (chain @ following)
-            if not np.abs(rest).max() < size:
+            # A sweep shrinks the largest entry, or for visits the sum of all.
+            if not (np.abs(rest).max() < size or np.abs(rest).sum() < np.abs(over).sum()):
                 break
         x, over = following, rest
     return x

@@ -345,12 +345,17 @@ class SICMDP:
         chain, d = self.chain(pi), self.occupancy(pi).sum(axis=1)
         flow = self.gamma * (chain.T @ d)
         start = (1 - self.gamma) * self.mu
-        terms = (self.states * self.actions + 8) * np.finfo(float).eps
+        most = self.states  # predecessors, or successors, which are added up
+        if not isinstance(chain, np.ndarray):
+            most = max(int(np.diff(each.indptr).max()) for each in (chain.tocsc(), chain.tocsr()))
+        eps = np.finfo(float).eps
+        terms = (most + self.actions + 8) * eps
         residual = np.abs(start + flow - d).sum() + terms * (start + flow + np.abs(d)).sum()
         shrinking = 1 - self.gamma * float(chain.sum(axis=1).max()) * (1 + terms)  # rows of P sum to nearly 1
         if not shrinking > 0:
             return np.inf
-        return float(residual / shrinking + terms * np.abs(d).sum()) / (1 - self.gamma)
+        sums = (self.states * self.actions + 8) * eps  # over all pairs, as those of rewards
+        return float(residual * (1 + sums) / shrinking + sums * np.abs(d).sum()) / (1 - self.gamma)
 
     def _reward(self, reward: ArrayLike | None) -> Array:
         if reward is None:

@@ -300,3 +300,22 @@ def test_a_larger_margin_gives_feasible_points_on_the_way() -> None:
     answer = run_.stop(End(lsip.Status.TIME_LIMIT))
     assert np.isfinite(answer.upper)
     answer.verify()
+
+
+@pytest.mark.parametrize("method", [lsip.Exchange, lsip.Counterpart])
+@pytest.mark.parametrize("integer", [False, True])
+def test_compiling_counts(method, integer, monkeypatch):
+    """The limit of a solve is that of all that it does, and what there is before the first relaxation is an answer."""
+    x, t = lsip.Variable(2, lower=0, upper=9, name="x", integer=integer), lsip.Index("t", lsip.Interval(0, 1))
+    problem = lsip.Problem(lsip.minimize(x.sum()), [lsip.forall(t, x[0] + x[1] * t >= 1 + t)])
+    real = lsip.Problem.compile
+
+    def slow(self):
+        time.sleep(0.3)
+        return real(self)
+
+    monkeypatch.setattr(lsip.Problem, "compile", slow)
+    solution = problem.solve(method=method(time_limit=0.25), verbose=False)
+    assert solution.status is lsip.Status.TIME_LIMIT
+    assert solution.seconds >= 0.3
+    assert problem.solve(method=method(time_limit=60), verbose=False).certified

@@ -12,7 +12,7 @@ from scipy import sparse
 
 import lsip
 import rl
-from benchmarks.planning import model
+from benchmarks.harness.growing_plans import random_graph as model
 from rl import discounted_solve
 from rl.discounted_solve import iterate, solver
 

@@ -16,7 +16,7 @@ PARTS = ("compile", "relaxation", "separation", "proof", "polish", "other")
 class Effort:
     """When a solve ended, its options, and its seconds by what they were spent on.
 
-    `compile` turns the model into a program, before the clock of a time limit starts, and makes its first relaxation;
+    `compile` turns the model into a program, within the time limit, and makes its first relaxation;
     `relaxation` solves finite programs; `separation` looks for the worst index points, and proves that there are none;
     `proof` bounds the optimal value; `polish` tries Newton steps and other points. `other` is the rest.
 

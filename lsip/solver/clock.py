@@ -16,13 +16,14 @@ from .tuning import DEFAULTS, Tuning
 class Clock:
     """Seconds on the wall, with a limit or without; a part of the limit is kept for the last proofs.
 
-    `spent` says what they were spent on; `compiling` are seconds before the start.
+    `spent` says what they were spent on; `compiling` are seconds that have passed already, and count.
     """
 
     def __init__(self, limit: float | None = None, tuning: Tuning = DEFAULTS, compiling: float = 0.0) -> None:
-        self.started, self.tuning = time.perf_counter(), tuning
+        now = time.perf_counter()
+        self.started, self.tuning = now - compiling, tuning
         self.spent = dict.fromkeys(PARTS, 0.0) | {"compile": compiling}
-        self._part, self._since = "other", self.started
+        self._part, self._since = "other", now
         self.limit = np.inf if limit is None else float(limit)
         self.keep(np.inf)
 

@@ -6,6 +6,7 @@ lower bound needs no variable to balance exactly. Where that does not end the so
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -79,11 +80,13 @@ class Counterpart(Options):
 
     def solve(self, problem: Program | Compilable, *, verbose: bool = True) -> Solution:
         """Solve a problem this way, with a progress table if `verbose`."""
+        began = time.perf_counter()
         given = restate(problem)
+        compiling = time.perf_counter() - began
         if given.integer.any():
-            run: Steps = IntegerRun(given, self, counterpart_run, problem, expected_whole(given, self))
+            run: Steps = IntegerRun(given, self, counterpart_run, problem, expected_whole(given, self), compiling)
         else:
-            run = counterpart_run(given, self, problem)
+            run = counterpart_run(given, self, problem, compiling=compiling)
         return drive(run, verbose)
 
 

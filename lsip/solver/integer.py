@@ -80,6 +80,8 @@ class IntegerRun:
         What the user wrote, where that is more than the program.
     counterpart
         Whether the robust counterpart is tried first.
+    compiling
+        Seconds that it took to get the program.
     """
 
     def __init__(
@@ -89,8 +91,9 @@ class IntegerRun:
         opened: Opened,
         problem: Program | Compilable | None = None,
         counterpart: bool = False,
+        compiling: float = 0.0,
     ) -> None:
-        self.clock = Clock(options.time_limit, options.tuning)
+        self.clock = Clock(options.time_limit, options.tuning, compiling)
         self.given, self.options, self.problem, self.opened = given, options, problem, opened
         self.tuning = options.tuning
         self.relaxation, self.counterpart = IntegerRelaxation(given, options), counterpart

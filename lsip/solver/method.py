@@ -136,9 +136,10 @@ def opened(problem: Program | Compilable, method: Options) -> Steps:
     """A solve that is about to begin."""
     began = time.perf_counter()
     given = restate(problem)
+    compiling = time.perf_counter() - began  # within the limit
     if given.integer.any():
-        return IntegerRun(given, method, linear_run, problem, expected_whole(given, method))
-    return linear_run(given, method, problem, compiling=time.perf_counter() - began)
+        return IntegerRun(given, method, linear_run, problem, expected_whole(given, method), compiling)
+    return linear_run(given, method, problem, compiling=compiling)
 
 
 def linear_run(
