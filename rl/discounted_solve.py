@@ -32,13 +32,7 @@ class SolveTuning:
     Parameters
     ----------
     most_operations
-<<<<<<< HEAD
-        Factors that may take more than this are not computed. About a tenth of a second.
-=======
         Factors that may take more than this, as if all of their envelope filled up, are not computed. A second at most.
-    gain
-        How much smaller a Krylov method makes what is left over, in one round,
->>>>>>> plans
     most_products
         Products by P in one round of a Krylov method, which makes what is left over smaller by half of its digits.
     settled
