@@ -158,7 +158,8 @@ class LinearForm:
             (there & (known == 0) & odd, moving & still & (point != 1)),
         )
         total = self._products(component)
-        return Sums(*(total(*pair) for pair in (moved, terms, doubt, swing)), sum(total(*pair) for pair in rounds))
+        first, *others = (total(*pair) for pair in rounds)
+        return Sums(total(*moved), total(*terms), total(*doubt), total(*swing), sum(others, first))
 
     def _products(self, component: Ints) -> Callable[[Array | Mask, Array | Mask], Array]:
         """What adds up slopes, or what stands for them, times coordinates (N, m) in row `component[n]`: (N, K + 1)."""
