@@ -235,7 +235,7 @@ def test_time_is_kept() -> None:
 @given(formulas(), st.data())
 def test_a_tape_of_some_outputs_computes_what_the_whole_one_does(formula: lsip.Expression, data: st.DataObject) -> None:
     """Enclosures of chosen numbers are the same, bit for bit, whichever others are left out."""
-    tape = rows_of(formula, 1).tape
+    tape = rows_of(formula, 1).source.tape
     assume(tape.instructions is not None and not tape.kink_count)
     count = tape.native.outputs
     outputs = np.array(sorted(data.draw(st.sets(st.integers(0, count - 1), min_size=1))))
