@@ -199,6 +199,39 @@ class DeclaredRows:
         lo[wide], hi[wide] = exact.lo, exact.hi
         return Interval(lo, hi)
 
+    def beside_jumps(self, y: Array, component: Ints) -> Array:
+        """Points next to y with the same rows, where y itself sits on a jump.
+
+        Doubles do not tell there on which side of the jump y is, so that an enclosure of a row has both.
+        """
+        if not self.tape.jumps:
+            return y
+        value, moved = np.column_stack(self.chosen(y, component)), y.copy()
+        for n in np.flatnonzero(self._doubtful(y, component)):
+            axes = np.spacing(np.abs(y[n]).max(initial=1.0)) * np.eye(y.shape[1])
+            beside = [y[n] + 4.0**k * sign * axes for k in range(8) for sign in (1.0, -1.0)]
+            moved[n] = self._first_alike(np.concatenate(beside), component[n], value[n], y[n])
+        return moved
+
+    def _first_alike(self, points: Array, component: Any, value: Array, otherwise: Array) -> Array:
+        """The first of some points of the set at which a row is enclosed and has this value."""
+        lower, upper = self.domain.witness(points)
+        points = points[(lower == points).all(axis=1) & (upper == points).all(axis=1)]
+        if not len(points):
+            return otherwise
+        rows = np.full(len(points), component)
+        off = np.abs(np.column_stack(self.chosen(points, rows)) - value).max(axis=1)
+        near = off <= np.sqrt(EPS) * np.abs(value).max()
+        fits = np.flatnonzero(near & ~self._doubtful(points, rows))
+        return np.asarray(points[fits[0]]) if len(fits) else otherwise
+
+    def _doubtful(self, y: Array, component: Ints) -> NDArray[np.bool_]:
+        """At which points a row is enclosed less sharply than rounding explains."""
+        box = self.enclosed(y, y, component)
+        size = np.maximum(np.abs(box.lo), np.abs(box.hi)).max(axis=1, initial=0.0)
+        found: NDArray[np.bool_] = ~((box.hi - box.lo).max(axis=1, initial=0.0) <= np.sqrt(EPS) * size)
+        return found
+
     def quadratics(self, cell: Cell) -> Enclosure:
         chart, known = CellChart(cell, self.indices), self.tape.known
         if cell.inside is None:

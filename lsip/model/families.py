@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,14 @@ class RowFunctions(Protocol):
 
     def identity(self) -> Iterator[object]:
         """What makes the rows what they are, beside index set and columns: equal for equal rows."""
+
+
+@runtime_checkable
+class Jumping(Protocol):
+    """Rows that may jump."""
+
+    def beside_jumps(self, y: Array, component: Ints) -> Array:
+        """Points next to y with the same rows, where y itself sits on a jump."""
 
 
 @dataclass(frozen=True, eq=False)

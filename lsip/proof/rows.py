@@ -20,7 +20,7 @@ from ..cones import ConeRows
 from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..masters.base import Matrix
 from ..model.coefficients import fractions, undefined_at
-from ..model.families import RowFamily
+from ..model.families import Jumping, RowFamily
 from ..model.program import Program, held_dense
 from .certificate import Array, Ints, Support, nowhere
 from .implied_bounds import UpperSides
@@ -30,7 +30,10 @@ Mask = NDArray[np.bool_]
 
 
 def settled(program: Program, support: Iterable[Support]) -> tuple[Support, ...]:
-    """The atoms whose points are proven to lie in Y, or next to a point that does, at such points; no others."""
+    """The atoms whose points are proven to lie in Y, or next to a point that does, at such points; no others.
+
+    A point on a jump gives way to one beside it.
+    """
     atoms = list(support)
     found: dict[int, Array] = {}
     for f, family in enumerate(program.families):
@@ -38,6 +41,10 @@ def settled(program: Program, support: Iterable[Support]) -> tuple[Support, ...]
         if mine:
             lower, upper = family.domain.witness(np.array([atoms[i].point for i in mine]))
             middle = np.clip(0.5 * lower + 0.5 * upper, lower, upper)
+            known = (lower == upper).all(axis=1)
+            if isinstance(family.source, Jumping) and known.any():
+                components: Ints = np.array([atoms[i].component for i in mine], dtype=np.intp)
+                middle[known] = family.source.beside_jumps(middle[known], components[known])
             unknown = np.asarray(np.isnan(middle).any(axis=1)).tolist()
             found |= {i: point for i, point, lost in zip(mine, middle, unknown, strict=True) if not lost}
     return tuple(Support(s.family, s.component, found[i], s.multiplier) for i, s in enumerate(atoms) if i in found)
