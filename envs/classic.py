@@ -32,6 +32,8 @@ import rl
 from lsip.validation import Configuration, Finite, Positive, numbers
 from rl import validation
 
+__all__ = ["Angles", "Distances", "PendulumVector"]
+
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 Flags = NDArray[np.bool_]

@@ -26,6 +26,8 @@ import rl
 from lsip.validation import numbers
 from rl import validation
 
+__all__ = ["QueueVector", "constraint", "spaces"]
+
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 Flags = NDArray[np.bool_]

@@ -37,6 +37,8 @@ from . import pictures
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = ["ShipRoute", "ShipRouteVector", "constraint", "draw", "reference_routes", "route", "spaces", "violations"]
+
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 Flags = NDArray[np.bool_]

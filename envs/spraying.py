@@ -36,6 +36,18 @@ from . import pictures
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = [
+    "Spraying",
+    "SprayingVector",
+    "constraint",
+    "draw",
+    "optimised_route",
+    "reference_route",
+    "route",
+    "spaces",
+    "violations",
+]
+
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 Flags = NDArray[np.bool_]

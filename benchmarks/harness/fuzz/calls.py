@@ -149,6 +149,9 @@ def functions() -> Iterator[tuple[str, Callable[[], Call]]]:
     yield "lsip.psd", lambda: call(lsip.psd, matrix=own.matrix())
     yield "lsip.scenario_count", lambda: call(lsip.scenario_count, variables=3, risk=0.1, confidence=0.9)
     yield "lsip.spline", lambda: call(lsip.spline, own.curve(), own.index())
+    yield "lsip.derivative", lambda: call(lsip.derivative, *own.formula(), order=1)
+    yield "lsip.gradient", lambda: call(lsip.gradient, *own.formula())
+    yield "Problem.solve_many", lambda: call(lsip.Problem.solve_many, *own.questions(), verbose=False)
     for basis in (bases.monomial, bases.chebyshev, bases.legendre):
         yield f"lsip.bases.{basis.__name__}", lambda basis=basis: call(basis, t=own.index(), degree=3)
     yield "lsip.catalogue.get", lambda: call(catalogue.get, name="tfi2_tan_n3")

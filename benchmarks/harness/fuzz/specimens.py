@@ -47,6 +47,18 @@ def statement() -> tuple[Any, Any]:
     return t, x[0] + x[1] * t >= t**2
 
 
+def formula() -> tuple[Any, lsip.Index]:
+    t = index()
+    return t**2 + np.sin(t), t
+
+
+def questions() -> tuple[lsip.Problem, dict[str, list[float]]]:
+    """A problem with a parameter, and values of it."""
+    x, t, p = variable(), index(), lsip.Parameter(name="p", value=1.0)
+    rows = lsip.forall(t, x[0] + x[1] * t >= p * t**2)
+    return lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [rows]), {"p": [1.0, 2.0]}
+
+
 def problem() -> lsip.Problem:
     x, t = variable(), index()
     rows = lsip.forall(t, x[0] + x[1] * t >= t**2, name="above")

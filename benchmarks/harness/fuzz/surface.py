@@ -28,7 +28,8 @@ from .calls import surface as written
 PACKAGES = (lsip, rl, envs)
 INNER = {  # rooms whose names are for the other rooms: users see what they make, never the rooms
     *("lsip.cli", "lsip.cones", "lsip.expressions", "lsip.interop", "lsip.kernel", "lsip.model", "lsip.proof"),
-    *("lsip.report", "lsip.solution", "lsip.solver", "rl.updates", "envs.experiments"),
+    *("lsip.report", "lsip.solution", "lsip.solver", "lsip.validation", "lsip.workers", "rl.updates"),
+    "envs.experiments",
 }
 DOORS = ("lsip.interop.cvxpy", "lsip.interop.pyomo")
 SEAMS = {  # what others implement; `hooks.py` implements them wrongly
@@ -36,7 +37,8 @@ SEAMS = {  # what others implement; `hooks.py` implements them wrongly
     *("Simulator", "Timed", "Update", "Violation", "Answer"),
 }
 WITHIN = {  # methods that the rooms call on each other's objects: nothing that a user is told of takes or gives these
-    *("absence", "adding", "admissible", "advice", "all_reduced_costs", "assemble", "bend", "body_at", "broadcast"),
+    *("absence", "adding", "admissible", "advance", "advice", "all_reduced_costs", "applied", "assemble", "bend"),
+    *("body_at", "broadcast", "derivative", "discounts", "features", "first", "observe", "of_steps", "scaled_by"),
     *("canonicalize", "climbed", "coefficients", "corners", "data", "describe", "divergence", "doubt", "element"),
     *(
         "entropy",
@@ -85,6 +87,7 @@ WITHIN_OF = {  # the same, where another class has a method of that name for use
     *("NPG.step", "PPO.step", "TRPO.step", "PolicyGradient.step", "BatchedSearch.maximise", "FixedGrid.maximise"),
     *("Rule.choose", "Switch.choose", "Exchange.choose", "Lagrangian.choose", "BinaryModel.occupancy"),
     *("MLPCategorical.sample", "MLPGaussian.sample", "SoftmaxTable.sample", "Program.solve", "Program.violation"),
+    *(f"{name}Tensors.step" for name in ("Pendulum", "Queue", "ShipRoute", "Spraying")),
     *("cvxpy.Rule.value", "cvxpy.ForAll.at", "cvxpy.Problem.compile", "Grid.per_axis"),
 }
 VALUES = {  # what calls return, as plain data: nobody makes them, and their methods are called
