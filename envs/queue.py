@@ -26,7 +26,7 @@ import rl
 from lsip.validation import numbers
 from rl import validation
 
-__all__ = ["QueueVector", "constraint", "spaces"]
+__all__ = ["QueueVector", "constraint"]
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]

@@ -37,7 +37,7 @@ from . import pictures
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ShipRoute", "ShipRouteVector", "constraint", "draw", "reference_routes", "route", "spaces", "violations"]
+__all__ = ["ShipRoute", "ShipRouteVector", "constraint", "draw", "reference_routes", "route", "violations"]
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]

@@ -44,7 +44,6 @@ __all__ = [
     "optimised_route",
     "reference_route",
     "route",
-    "spaces",
     "violations",
 ]
 

@@ -223,6 +223,8 @@ class SemiInfiniteCost:
 
     def of_steps(self, more: More | None) -> Callable[..., Any]:
         """The cost as a function of points, observations and actions alone, with what it asks for besides."""
+        if not isinstance(more, Mapping | None):
+            raise lsip.ModelError(f"What a cost asks for is {{name: values}}; got {validation.shown(more)}.")
         missing = set(self.asks) - set(more or {})
         if missing:
             raise lsip.ModelError(f"The cost asks for {' and '.join(sorted(missing))}, which are not known here.")

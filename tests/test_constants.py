@@ -24,6 +24,7 @@ FACTS: dict[str, str] = {
     "lsip/expressions/chebyshev.py": "CHEBYSHEV_DEGREE",
     "lsip/expressions/compiled.py": "MOST_FACTORS EIGHTHS",
     "lsip/expressions/defined.py": "SURE MAYBE WILD NEVER",
+    "lsip/expressions/derivative.py": "HIGHEST",  # of what is refused
     "lsip/expressions/enclosed.py": "MOST_DIGITS",
     "lsip/expressions/exprel.py": "EXPREL_ULPS",
     "lsip/expressions/functions.py": "LOG_2 LOG2_E LOG10_E TWO_OVER_ROOT_PI PI_ABOVE HALF_PI_ABOVE ONE_OVER_ROOT_2_PI",

@@ -189,6 +189,7 @@ def test_derivatives_print_as_such() -> None:
         (lambda: lsip.derivative(T, 3), ModelError, "an index or a coordinate"),
         (lambda: lsip.derivative(T, 2 * T), ModelError, "an index or a coordinate"),
         (lambda: lsip.derivative(T, T, 0), ModelError, "at least 1"),
+        (lambda: lsip.derivative(T, T, 10**400), ModelError, "at most 8"),
         (lambda: lsip.gradient(T, T + 1), ModelError, "takes an index"),
         (lambda: lsip.derivative(special.j0(T), T, 4), ModelError, "up to the third"),
         (lambda: lsip.derivative(np.abs(lsip.Variable() * T), T), NotAffineError, "convex in its variables"),

@@ -18,6 +18,7 @@ from .folds import Folded
 from .graph import Constant, Expression, Index
 from .operators import Operators, operand
 
+HIGHEST = 8  # order of a derivative: each may have three times as many operations as the one before
 Differentiable: TypeAlias = Expression | Affine
 
 
@@ -31,7 +32,7 @@ def derivative(expression: Any, index: Expression, order: int = 1) -> Any:
     index
         A scalar index, or a coordinate such as `y[0]`.
     order
-        How many times to differentiate.
+        How many times to differentiate, at most 8 times.
 
     Returns
     -------
@@ -53,9 +54,14 @@ def derivative(expression: Any, index: Expression, order: int = 1) -> Any:
     """
     of, place = _coordinate(index)
     found = given = _read(expression)
-    for _ in range(whole("order", order, least=1)):
+    times = whole("order", order, least=1)
+    if times > HIGHEST:
+        raise ModelError(
+            f"`order` must be at most {HIGHEST}, as formulas grow with every derivative; got {shown(order)}."
+        )
+    for _ in range(times):
         found = _derived(found, of, place)
-    found.origin = ("derivative", given, index, int(order))
+    found.origin = ("derivative", given, index, times)
     return found
 
 

@@ -151,7 +151,7 @@ def functions() -> Iterator[tuple[str, Callable[[], Call]]]:
     yield "lsip.spline", lambda: call(lsip.spline, own.curve(), own.index())
     yield "lsip.derivative", lambda: call(lsip.derivative, *own.formula(), order=1)
     yield "lsip.gradient", lambda: call(lsip.gradient, *own.formula())
-    yield "Problem.solve_many", lambda: call(lsip.Problem.solve_many, *own.questions(), verbose=False)
+    yield "Problem.solve_many", lambda: call((given := own.questions())[0].solve_many, given[1], verbose=False)
     for basis in (bases.monomial, bases.chebyshev, bases.legendre):
         yield f"lsip.bases.{basis.__name__}", lambda basis=basis: call(basis, t=own.index(), degree=3)
     yield "lsip.catalogue.get", lambda: call(catalogue.get, name="tfi2_tan_n3")

@@ -38,7 +38,18 @@ SEAMS = {  # what others implement; `hooks.py` implements them wrongly
 }
 WITHIN = {  # methods that the rooms call on each other's objects: nothing that a user is told of takes or gives these
     *("absence", "adding", "admissible", "advance", "advice", "all_reduced_costs", "applied", "assemble", "bend"),
-    *("body_at", "broadcast", "derivative", "discounts", "features", "first", "observe", "of_steps", "scaled_by"),
+    *(
+        "body_at",
+        "broadcast",
+        "constant",
+        "derivative",
+        "discounts",
+        "features",
+        "first",
+        "observe",
+        "of_steps",
+        "scaled_by",
+    ),
     *("canonicalize", "climbed", "coefficients", "corners", "data", "describe", "divergence", "doubt", "element"),
     *(
         "entropy",
@@ -83,7 +94,8 @@ WITHIN = {  # methods that the rooms call on each other's objects: nothing that 
     ),
     *("to_arrays", "typed", "with_args", "with_index", "within", "worst", "written"),
 }
-WITHIN_OF = {  # the same, where another class has a method of that name for users
+WITHIN_OF = {  # the same, where another class has a method of that name for users; and functions that rooms call
+    *("lsip.domains.as_points", "lsip.oracles.convex", "lsip.oracles.visible"),
     *("NPG.step", "PPO.step", "TRPO.step", "PolicyGradient.step", "BatchedSearch.maximise", "FixedGrid.maximise"),
     *("Rule.choose", "Switch.choose", "Exchange.choose", "Lagrangian.choose", "BinaryModel.occupancy"),
     *("MLPCategorical.sample", "MLPGaussian.sample", "SoftmaxTable.sample", "Program.solve", "Program.violation"),
@@ -139,10 +151,10 @@ def targets() -> dict[str, Target]:
     seen: set[int] = set()
     for module in modules():
         for name, part in names(module):
-            if id(part) in seen or isinstance(part, ModuleType) or not callable(part):
+            label = f"{module.__name__}.{name}"
+            if id(part) in seen or isinstance(part, ModuleType) or not callable(part) or label in WITHIN_OF:
                 continue
             seen.add(id(part))
-            label = f"{module.__name__}.{name}"
             if not inspect.isclass(part):
                 found[label] = Target(label, "function", None, part)
             elif not issubclass(part, BaseException) and name not in SEAMS and ours(part) and not seam(part):
