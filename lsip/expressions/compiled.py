@@ -109,15 +109,13 @@ class Instructions:
                 elements[:] = elements.any()  # the coordinates of an index are listed one after the other
             for argument, needed in self._needs(row, np.flatnonzero(elements), rows):
                 wanted[argument][needed] = True
-        place = [np.cumsum(elements) - 1 for elements in wanted]
-        moved = np.cumsum([elements.any() for elements in wanted]) - 1
-        made = Assembler({})
-        for row, elements in zip(rows, wanted, strict=True):
+        made, index = Assembler({}), dict[int, int]()
+        for i, (row, elements) in enumerate(zip(rows, wanted, strict=True)):
             if elements.any():
-                self._narrow(made, row, np.flatnonzero(elements), (rows, place, moved))
-        output = int(moved[self.output])
+                index[i] = self._narrow(made, row, np.flatnonzero(elements), (rows, wanted, index))
         fields, whole = np.array(made.rows, dtype=np.int32), np.array(made.whole, dtype=np.int32)
-        return Instructions(self.dim, output, fields, whole, np.array(made.real), self.arguments, (len(outputs), 0), {})
+        sizes = len(outputs), 0
+        return Instructions(self.dim, index[self.output], fields, whole, np.array(made.real), self.arguments, sizes, {})
 
     def _arguments(self, row: dict[str, int]) -> NDArray[np.int32]:
         return self.whole[row["args"] : row["args"] + row["arguments"]]
@@ -155,24 +153,28 @@ class Instructions:
         made: Assembler,
         row: dict[str, int],
         elements: NDArray[np.intp],
-        others: tuple[list[dict[str, int]], list[NDArray[np.intp]], NDArray[np.intp]],
-    ) -> None:
-        """One instruction again, for some of its elements."""
-        rows, place, moved = others
-        args, op, own = self._arguments(row), OPS[row["op"]], dict(row)
-        if op == "join":
-            args = np.array([a for a, needed in self._needs(row, elements, rows) if len(needed)], dtype=np.int32)
-        own["arguments"] = len(args)
-        own["args"] = made.listed(moved[args])
+        others: tuple[list[dict[str, int]], list[NDArray[np.bool_]], dict[int, int]],
+    ) -> int:
+        """One instruction again, for some of its elements; its place."""
+        rows, wanted, index = others
+        args, op, own = self._arguments(row).tolist(), OPS[row["op"]], dict(row)
+        place = [np.cumsum(wanted[a]) - 1 for a in args]
+        if op in ("gather", "linear"):  # which say by themselves which elements they take
+            taken = [index[a] for a in args]
+        else:
+            each = zip(self._needs(row, elements, rows), place, strict=True)
+            taken = [self._taken(made, index[a], where[needed]) for (a, needed), where in each if len(needed)]
+        own["arguments"] = len(taken)
+        own["args"] = made.listed(np.array(taken, dtype=np.int32))
         if op == "constant":
             numbers = self.real[row["numbers"] : row["numbers"] + 3 * row["size"]]
             own["numbers"] = made.numbers(numbers.reshape(-1, 3)[elements])
         elif op == "gather":
-            own["data"] = made.listed(place[args[0]][self.whole[row["data"] + elements]])
+            own["data"] = made.listed(place[0][self.whole[row["data"] + elements]])
         elif op == "linear":
             starts, columns, entries = self._table(row)
             chosen, counts = _ranges(starts, elements), np.diff(starts)[elements]
-            own["data"] = made.listed(np.concatenate([[0], np.cumsum(counts), place[args[0]][columns[chosen]]]))
+            own["data"] = made.listed(np.concatenate([[0], np.cumsum(counts), place[0][columns[chosen]]]))
             own["numbers"] = made.numbers(entries[chosen])
         elif op == "monomials":
             exponents = self.whole[row["data"] : row["data"] + row["size"] * row["width"]]
@@ -181,6 +183,13 @@ class Instructions:
             own["numbers"] = made.numbers(self.real[row["numbers"] + elements])
         own["size"] = len(elements)
         made.rows.append(list(own.values()))
+        return len(made.rows) - 1
+
+    def _taken(self, made: Assembler, argument: int, places: NDArray[np.intp]) -> int:
+        """An argument, or those of its elements that are needed, where others of them serve another instruction."""
+        if np.array_equal(places, np.arange(made.rows[argument][FIELDS.index("size")])):
+            return argument
+        return made.put("gather", len(places), made.depth(argument), (argument,), data=made.listed(places))
 
     def other(self, nodes: Iterable[int], enclosures: list[Any], constants: list[Any]) -> Instructions:
         """The same with other numbers in the places of these nodes, where a parameter has another value."""
