@@ -48,7 +48,7 @@ class BalanceTuning:
         making a multiplier negative; longer ones cost more of the bound.
     """
 
-    steps: tuple[float, ...] = (1e-14, 1e-13, 1e-12, 3e-12, 1e-11, 1e-10, 1e-9, 1e-8)
+    steps: tuple[float, ...] = (1e-14, 1e-13, 1e-12, 3e-12, 1e-11, 1e-10, 1e-9, 3e-9, 1e-8)
 
 
 TUNING = BalanceTuning()
