@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -35,6 +35,7 @@ from rl import validation
 __all__ = ["Angles", "Distances", "PendulumVector"]
 
 Array = NDArray[np.float64]
+Numbers: TypeAlias = Any  # arrays of NumPy, or tensors of torch
 Single = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
@@ -134,7 +135,7 @@ def _thresholds(
     return rl.SemiInfiniteCost(domain, cost, bound, range=(0.0, 1.0), lipschitz=lipschitz, gamma=gamma)
 
 
-def swing(angles: Any, speeds: Any, torques: Any, one: Any, m: ModuleType) -> tuple[Any, Any, Any]:
+def swing(angles: Numbers, speeds: Numbers, torques: Numbers, one: Numbers, m: ModuleType) -> tuple[Any, Any, Any]:
     """Angles and speeds of pendulums a step later, and rewards; `m` is numpy or torch, `one` has the constants."""
     torques = torques.clip(-one.max_torque, one.max_torque)
     turned = (angles + np.pi) % (2 * np.pi) - np.pi

@@ -13,7 +13,7 @@ inversion, so that copies in arrays and in tensors are the same.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -29,6 +29,7 @@ from rl import validation
 __all__ = ["QueueVector", "constraint"]
 
 Array = NDArray[np.float64]
+Numbers: TypeAlias = Any  # arrays of NumPy, or tensors of torch
 Single = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
@@ -40,7 +41,7 @@ COUNTS = np.arange(41)
 LOG_FACTORIALS = np.concatenate([[0.0], np.cumsum(np.log(COUNTS[1:]))])
 
 
-def poisson(means: Any, uniform: Any, m: Any, counts: Any, logs: Any) -> Any:
+def poisson(means: Numbers, uniform: Numbers, m: Numbers, counts: Numbers, logs: Numbers) -> Any:
     """Poisson variables (n,) by inversion, of at most 41; `m` is numpy or torch, which `counts` and `logs` are of."""
     means = means.reshape(-1, 1).clip(1e-12)
     below = m.cumsum(m.exp(counts * m.log(means) - means - logs), -1)
@@ -111,13 +112,15 @@ class QueueVector(gymnasium.vector.VectorEnv[Single, Single, NDArray[Any]]):
         return np.column_stack([self.state, np.full(self.num_envs, self._steps / MAX_STEPS)]).astype(np.float32)
 
 
-def first(uniform: Any, m: Any, counts: Any, logs: Any) -> Any:
+def first(uniform: Numbers, m: Numbers, counts: Numbers, logs: Numbers) -> Any:
     """First states (n, 2), for uniform numbers (n, 2), in arrays or tensors."""
     one = m.ones_like(uniform[:, 0])
     return m.stack([poisson(WAITING * one, uniform[:, 0], m, counts, logs), one * (uniform[:, 1] < AT_FIRST)], -1)
 
 
-def advance(state: Any, actions: Any, uniform: Any, m: Any, counts: Any, logs: Any) -> tuple[Any, Any]:
+def advance(
+    state: Numbers, actions: Numbers, uniform: Numbers, m: Numbers, counts: Numbers, logs: Numbers
+) -> tuple[Any, Any]:
     """The next states (n, 2) and rewards (n,), for uniform numbers (n, 3)."""
     used, burst = actions[:, 0].clip(0.0, 1.0), state[:, 1]
     arrived = poisson(ARRIVALS[0] + (ARRIVALS[1] - ARRIVALS[0]) * burst, uniform[:, 0], m, counts, logs)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["ShipRoute", "ShipRouteVector", "constraint", "draw", "reference_routes", "route", "violations"]
 
 Array = NDArray[np.float64]
+Numbers: TypeAlias = Any  # arrays of NumPy, or tensors of torch
 Single = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
@@ -53,12 +54,12 @@ DIAGONAL = math.sqrt(2)
 MESH, HOT = 121, 1.0  # of pictures: points along a side, and the violation with the darkest colour
 
 
-def moved(x: Any, y: Any, heading: Any, m: ModuleType) -> tuple[Any, Any]:
+def moved(x: Numbers, y: Numbers, heading: Numbers, m: ModuleType) -> tuple[Any, Any]:
     """A step ahead, of one ship (`m` is the module math) or of many (numpy, or torch)."""
     return x + SPEED * m.cos(heading), y + SPEED * m.sin(heading)
 
 
-def bearing(x: Any, y: Any, twice: Any, m: ModuleType) -> tuple[Any, Any]:
+def bearing(x: Numbers, y: Numbers, twice: Numbers, m: ModuleType) -> tuple[Any, Any]:
     """Angle and distance to a point of the diagonal (twice its coordinate is given), over pi and over sqrt(2).
 
     Angles count from the course O -> D, to the left: so a mirrored position has the negative angle, and the angle to

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -48,6 +48,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+Numbers: TypeAlias = Any  # arrays of NumPy, or tensors of torch
 Single = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
@@ -76,7 +77,7 @@ LOW, HIGH = np.array([0.0, -1.0, 0.0]), np.array([1.0, 1.0, 1.0])
 MESH, HOT = 121, 3.0  # of pictures: points along a side, and the dose with the darkest colour
 
 
-def moved(positions: Any, actions: Any, m: ModuleType = np) -> Any:
+def moved(positions: Numbers, actions: Numbers, m: ModuleType = np) -> Any:
     """Positions (n, 2) a step later; `m` is numpy, or torch for tensors."""
     ahead = positions[:, 0] + SLOWEST + (FASTEST - SLOWEST) * actions[:, 0]
     return m.stack([ahead.clip(max=1.0), (positions[:, 1] + SIDEWAYS * actions[:, 1]).clip(0.0, 1.0)], axis=1)

@@ -7,14 +7,14 @@ arrays step for step. `rl.SICPPO` takes them as they are.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium
 import torch
 from torch import Tensor
 
 import rl
-from rl.tensor_env import TensorDynamics
+from rl.tensor_env import Options, TensorDynamics
 
 from . import classic, queue, ship, spraying
 
@@ -31,7 +31,9 @@ class ShipRouteTensors(TensorDynamics):
     (torch.Size([3, 6]), -0.2414)
     """
 
-    def __init__(self, num_envs: int = 1, *, max_episode_steps: int = ship.MAX_STEPS, **options: Any) -> None:
+    def __init__(
+        self, num_envs: int = 1, *, max_episode_steps: int = ship.MAX_STEPS, **options: Unpack[Options]
+    ) -> None:
         super().__init__(num_envs, max_episode_steps=max_episode_steps, **options)
         self.single_observation_space, self.single_action_space = ship.spaces(symmetric=False)
         self.periodic_actions, self.twice = True, self.constant(ship.TWICE[:, 0])
@@ -63,7 +65,9 @@ class ShipRouteTensors(TensorDynamics):
 class SprayingTensors(TensorDynamics):
     """`envs.spraying.Spraying`, many at once."""
 
-    def __init__(self, num_envs: int = 1, *, max_episode_steps: int = spraying.MAX_STEPS, **options: Any) -> None:
+    def __init__(
+        self, num_envs: int = 1, *, max_episode_steps: int = spraying.MAX_STEPS, **options: Unpack[Options]
+    ) -> None:
         super().__init__(num_envs, max_episode_steps=max_episode_steps, **options)
         self.single_observation_space, self.single_action_space = spraying.spaces()
         self.start = self.constant(spraying.START)
@@ -95,7 +99,7 @@ class PendulumTensors(TensorDynamics):
 
     chance = (2, 0)
 
-    def __init__(self, num_envs: int = 1, *, max_episode_steps: int = 200, **options: Any) -> None:
+    def __init__(self, num_envs: int = 1, *, max_episode_steps: int = 200, **options: Unpack[Options]) -> None:
         super().__init__(num_envs, max_episode_steps=max_episode_steps, **options)
         self.one: Any = gymnasium.make("Pendulum-v1").unwrapped  # which has the constants
         self.single_observation_space, self.single_action_space = self.one.observation_space, self.one.action_space
@@ -126,7 +130,9 @@ class QueueTensors(TensorDynamics):
 
     chance = (2, 3)
 
-    def __init__(self, num_envs: int = 1, *, max_episode_steps: int = queue.MAX_STEPS, **options: Any) -> None:
+    def __init__(
+        self, num_envs: int = 1, *, max_episode_steps: int = queue.MAX_STEPS, **options: Unpack[Options]
+    ) -> None:
         super().__init__(num_envs, max_episode_steps=max_episode_steps, **options)
         self.single_observation_space, self.single_action_space = queue.spaces()
         self.tables = self.constant(queue.COUNTS), self.constant(queue.LOG_FACTORIALS)

@@ -37,7 +37,8 @@ ENCODING = "utf-8"  # of streams that do not say
 RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-", strict=True))
 LOWERED = dict(zip("₀₁₂₃₄₅₆₇₈₉ⱼ", "0123456789j", strict=True))
 SPELLED = {  # what lsip prints, in ASCII; other characters become escapes, such as \u03bb
-    "…": "...", "∈": "in", "−": "-", "–": "-", "≤": "<=", "≥": ">=", "⪰": ">=", "≈": "~", "±": "+-", "·": "*",
+    "…": "...", "∈": "in", "∂": "d", "∇": "grad ",
+    "−": "-", "–": "-", "≤": "<=", "≥": ">=", "⪰": ">=", "≈": "~", "±": "+-", "·": "*",
     "⋅": "*", "×": "x", "∞": "inf", "‖": "||", "√": "sqrt", "∫": "integral", "Σ": "sum", "∑": "sum", "ᵀ": ".T",
     "⊤": ".T", "∪": "or", "∩": "and", "∀": "for all", "ℝ": "R", "ℤ": "Z", "Δ": "Delta", "λ": "lambda", "π": "pi",
     "✓": "yes", "§": "section", "█": "#", "\N{NO-BREAK SPACE}": " ",

@@ -6,21 +6,23 @@ that T steps take log2(T) passes, on whatever device the tensors are.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
+Numbers: TypeAlias = Any  # arrays of NumPy, tensors of torch, or plain numbers
+
 
 def gae(
-    rewards: Any,
-    values: Any,
-    last: Any,
+    rewards: Numbers,
+    values: Numbers,
+    last: Numbers,
     gamma: float | Tensor,
     trace: float,
-    ended: Any = None,
-    cut: Any = None,
-    after: Any = None,
+    ended: Numbers = None,
+    cut: Numbers = None,
+    after: Numbers = None,
 ) -> Tensor:
     """Generalised advantage estimates, over time along the first axis.
 

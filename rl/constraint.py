@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,7 @@ from .errors import code_of
 Array = NDArray[np.float64]
 Steps = NDArray[Any]  # observations or actions (B, …), of whatever type an environment has
 Values = ArrayLike | lsip.Expression  # what a function of points gives: an expression where it is traced
+Points: TypeAlias = Any  # index points: arrays, tensors or an index
 More = Mapping[str, Any]  # what a cost asks for besides: arrays, or dictionaries of them
 MORE = ("next_obs", "info")
 Entries = Sequence["lsip.Expression | float | Entries"]  # a table that is written down entry by entry
@@ -510,7 +511,7 @@ def _constant(value: ArrayLike) -> Callable[[Any], Any]:
     """The same for every point, in arrays or, of a number, in tensors."""
     array = np.asarray(value, dtype=float)
 
-    def constant(y: Any) -> Any:
+    def constant(y: Points) -> Any:
         if isinstance(y, np.ndarray | lsip.Expression) or array.ndim:
             return np.broadcast_to(array, (len(y), *array.shape))
         return 0.0 * y[:, 0] + float(array)

@@ -14,6 +14,7 @@ import lsip
 
 from .constraint import Worst
 from .errors import OracleError, OracleWarning, code_of
+from .several import SideBySide
 
 Array = NDArray[np.float64]
 
@@ -141,11 +142,10 @@ def _of_parts(
     return RankedPoints(violation, points[order], values[order], max(each.bound for each in found), trusts)
 
 
-def _width(domain: Any, point: Array) -> Array:
+def _width(domain: lsip.Domain | SideBySide, point: Array) -> Array:
     """How wide an index set is in each coordinate; of several, that of the point."""
-    if hasattr(domain, "width"):
-        width: Array = domain.width(point)
-        return width
+    if not isinstance(domain, lsip.Domain):
+        return domain.width(point)
     return np.where(domain.upper > domain.lower, domain.upper - domain.lower, 1.0)
 
 

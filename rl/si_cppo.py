@@ -524,16 +524,17 @@ class SICPPO(Learner):
         return agent
 
 
-def _searcher(constraint: Any) -> lsip.oracles.Oracle:
+def _searcher(constraint: SemiInfiniteCost | Sequence[SemiInfiniteCost]) -> lsip.oracles.Oracle:
     """Branch-and-bound where Lipschitz constants let it prove something with few boxes, else many searches at once."""
-    if getattr(constraint, "lipschitz", None) is not None and constraint.domain.dim <= TUNING.coordinates:
+    one = constraint if isinstance(constraint, SemiInfiniteCost) else None
+    if one is not None and one.lipschitz is not None and one.domain.dim <= TUNING.coordinates:
         return lsip.oracles.BranchAndBound(max_boxes=TUNING.boxes)
     several = constraint if isinstance(constraint, list | tuple) and constraint else [constraint]
     batched = all(getattr(part, "tensors", False) for part in several) and not any(map(_finite, several))
     return BatchedSearch() if batched else CLIMBING
 
 
-def _finite(constraint: Any) -> bool:
+def _finite(constraint: object) -> bool:
     """Whether there are finitely many index points, or some of several constraints have finitely many."""
     parts = getattr(constraint, "parts", (constraint,))
     return any(isinstance(getattr(part, "domain", None), lsip.Finite) for part in parts)

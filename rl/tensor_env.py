@@ -14,7 +14,7 @@ step for step.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypedDict, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
@@ -27,6 +27,13 @@ from .lifted import doubles
 from .policies import pick_device
 
 Info = dict[str, Any]
+
+
+class Options(TypedDict, total=False):
+    """Where tensors are, and whether what moves them is compiled."""
+
+    device: str | torch.device
+    compile: bool
 
 
 @runtime_checkable

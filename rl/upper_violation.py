@@ -30,7 +30,7 @@ from scipy import sparse, stats
 
 from .episode_violation import EpisodeViolation
 from .rollouts import Episodes
-from .several import violation_of
+from .several import Violations, violation_of
 
 if TYPE_CHECKING:
     from .device_costs import DeviceCosts
@@ -113,7 +113,7 @@ class UpperViolation(EpisodeViolation):
         )
 
 
-def margin_at(violation: Any, y: Array, chance: float, trial: int) -> Array:
+def margin_at(violation: EpisodeViolation | Violations, y: Array, chance: float, trial: int) -> Array:
     """What chance may add at points (N, m) in a trial of so many episodes like those of a violation: (N,)."""
     options: dict[str, Any] = {"chance": chance, "trial": trial, "tail": violation.tail}
     upper = violation_of(violation.constraint, violation.episodes, violation.device, UpperViolation, **options)

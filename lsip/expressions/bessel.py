@@ -53,7 +53,7 @@ def j0(u: Numbers, order: int = 0) -> Any:
     return Interval(np.where(known, lo, -1.0), np.where(known, hi, 1.0))
 
 
-BESSEL = with_derivatives("j0", j0, image=(-1.0, 1.0), ulps=1.0, checked=CHECKED)  # `ulps` is unused
+BESSEL = with_derivatives("j0", j0, {"image": (-1.0, 1.0), "ulps": 1.0, "checked": CHECKED})  # `ulps` is unused
 DERIVATIVES[BESSEL.name] = BESSEL
 
 

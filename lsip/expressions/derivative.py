@@ -22,7 +22,7 @@ HIGHEST = 8  # order of a derivative: each may have three times as many operatio
 Differentiable: TypeAlias = Expression | Affine
 
 
-def derivative(expression: Any, index: Expression, order: int = 1) -> Any:
+def derivative(expression: object, index: Expression, order: int = 1) -> Any:
     """The derivative of an expression in an index, or in one coordinate of it.
 
     Parameters
@@ -65,7 +65,7 @@ def derivative(expression: Any, index: Expression, order: int = 1) -> Any:
     return found
 
 
-def gradient(expression: Any, index: Index) -> Any:
+def gradient(expression: object, index: Index) -> Any:
     """The derivatives of an expression in all coordinates of an index, along a new last axis.
 
     Examples
@@ -83,7 +83,7 @@ def gradient(expression: Any, index: Index) -> Any:
     return slopes
 
 
-def _read(expression: Any) -> Differentiable:
+def _read(expression: object) -> Differentiable:
     """What can be differentiated."""
     found = operand(expression)
     if isinstance(found, Expression | Affine):
@@ -95,7 +95,7 @@ def _read(expression: Any) -> Differentiable:
     return Constant(np.asarray(found))
 
 
-def _coordinate(index: Any) -> tuple[Index, int]:
+def _coordinate(index: object) -> tuple[Index, int]:
     """The index that is meant, and which of its coordinates."""
     if isinstance(index, Expression) and index.size == 1:
         node, place = index.source(0)

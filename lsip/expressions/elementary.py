@@ -201,7 +201,7 @@ def by_order(kernel: Callable[..., Any], first: int = 0) -> tuple[Any, Any, Deri
     )
 
 
-def with_derivatives(name: str, kernel: Callable[..., Any], **declared: Any) -> Function:
+def with_derivatives(name: str, kernel: Callable[..., Any], declared: dict[str, Any]) -> Function:
     """A function whose first three derivatives are functions too, all by `kernel(u, order)` for orders up to 6.
 
     The image that is declared is that of the function itself.

@@ -346,7 +346,7 @@ _TABLE = (
         exponent=-1.0,
     ),
     # sin(u) / u; np.sinc has a factor pi in it
-    with_derivatives("sinc", sinc, image=(-0.22, 1.0), ulps=8.0, checked=CHECKED_ANGLES),
+    with_derivatives("sinc", sinc, {"image": (-0.22, 1.0), "ulps": 8.0, "checked": CHECKED_ANGLES}),
     Function(
         "square",
         np.square,

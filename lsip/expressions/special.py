@@ -51,7 +51,9 @@ def _polygamma(u: Numbers, n: int = 0) -> Numbers:
     return widened(low, high, POLYGAMMA_ULPS)
 
 
-digamma = with_derivatives("psi", _polygamma, domain=(0.0, np.inf), ulps=POLYGAMMA_ULPS, checked=(0.0, np.inf))
+digamma = with_derivatives(
+    "psi", _polygamma, {"domain": (0.0, np.inf), "ulps": POLYGAMMA_ULPS, "checked": (0.0, np.inf)}
+)
 trigamma, tetragamma = DERIVATIVES["psi'"], DERIVATIVES["psi''"]
 
 
@@ -112,9 +114,7 @@ _TABLE = (
     with_derivatives(
         "exprel",
         exponential.exprel,
-        image=(0.0, np.inf),
-        ulps=exponential.EXPREL_ULPS,
-        checked=EVERYWHERE,
+        {"image": (0.0, np.inf), "ulps": exponential.EXPREL_ULPS, "checked": EVERYWHERE},
     ),
 )
 for _function in _TABLE:

@@ -262,7 +262,7 @@ class NativeTape:
         return Searched(call.boxes, call.enclosed, call.split, ended == FULL, ended in (DUE, LATE))
 
 
-def _fields(kind: Any, names: str) -> tuple[tuple[str, Any], ...]:
+def _fields(kind: object, names: str) -> tuple[tuple[str, Any], ...]:
     return tuple((name, kind) for name in names.split())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ..errors import ModelError
@@ -23,7 +23,7 @@ def register_batch(solve_many: SolveMany) -> SolveMany:
     return solve_many
 
 
-def solve_many(*given: Any) -> list[Any]:
+def solve_many(*given: object) -> list[Any]:
     """What the solver makes of a problem and rows of values."""
     return _SOLVE_MANY["solve_many"](*given)
 
@@ -72,5 +72,5 @@ def _parameter(parameters: Sequence[Parameter], key: object) -> Parameter:
     raise ModelError(f"{asked} is no parameter of the problem, which has {_names(parameters) or 'none'}.")
 
 
-def _names(parameters: Any) -> str:
+def _names(parameters: Iterable[Parameter]) -> str:
     return ", ".join(p.name for p in parameters)

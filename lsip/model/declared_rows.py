@@ -93,7 +93,7 @@ class DeclaredRows:
         tape, domain = self.tape.bound(values), at_values(self.written_domain, values)
         return self if tape is self.tape and domain is self.domain else self.changed(tape=tape, domain=domain)
 
-    def changed(self, **parts: Any) -> Self:
+    def changed(self, **parts: object) -> Self:
         """The same rows but for some parts, without what was found out about them."""
         other = copy(self)
         vars(other).update(parts, _parts=self._parts)
@@ -210,10 +210,10 @@ class DeclaredRows:
         for n in np.flatnonzero(self._doubtful(y, component)):
             axes = np.spacing(np.abs(y[n]).max(initial=1.0)) * np.eye(y.shape[1])
             beside = [y[n] + 4.0**k * sign * axes for k in range(8) for sign in (1.0, -1.0)]
-            moved[n] = self._first_alike(np.concatenate(beside), component[n], value[n], y[n])
+            moved[n] = self._first_alike(np.concatenate(beside), int(component[n]), value[n], y[n])
         return moved
 
-    def _first_alike(self, points: Array, component: Any, value: Array, otherwise: Array) -> Array:
+    def _first_alike(self, points: Array, component: int, value: Array, otherwise: Array) -> Array:
         """The first of some points of the set at which a row is enclosed and has this value."""
         lower, upper = self.domain.witness(points)
         points = points[(lower == points).all(axis=1) & (upper == points).all(axis=1)]

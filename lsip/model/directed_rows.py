@@ -6,19 +6,22 @@ alone, so that whoever proves something needs boxes of the indices only.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from ..domains import Cell, Domain, Product
 from ..expressions.directions import WorstDirection
+from ..expressions.graph import Expression
 from ..expressions.interval import Interval
 from ..expressions.parameter import Values
 from ..oracles.base import Array, Ints
 from .bilinear import BilinearRows
 from .declared_rows import DeclaredRows
 from .families import RowFamily, at_parameters
+from .legend import Legend
 
 
 class DirectedRows(DeclaredRows):
@@ -26,8 +29,19 @@ class DirectedRows(DeclaredRows):
 
     FOUND_OUT = (*DeclaredRows.FOUND_OUT, "form")
 
-    def __init__(self, *made: Any, worst: WorstDirection, entries: RowFamily, columns: Ints) -> None:
-        super().__init__(*made)
+    def __init__(
+        self,
+        legend: Legend,
+        domain: Domain,
+        outputs: tuple[Expression, Expression],
+        values: Values | None,
+        origins: tuple[Hashable, ...],
+        *,
+        worst: WorstDirection,
+        entries: RowFamily,
+        columns: Ints,
+    ) -> None:
+        super().__init__(legend, domain, outputs, values, origins)
         self.worst, self.entries = worst, entries
         rows = np.empty(len(entries.columns), dtype=np.intp)  # to which row each entry belongs
         rows[worst.base] = np.arange(len(worst.base))

@@ -209,6 +209,6 @@ def _entries(terms: tuple[Term, ...], offsets: Offsets) -> tuple[Any, Any, Expre
     return rows, columns, Join(tuple(part[2] for part in parts)) if len(parts) > 1 else parts[0][2]
 
 
-def _meet(rows: Any, columns: Any) -> bool:
+def _meet(rows: NDArray[np.intp], columns: NDArray[np.intp]) -> bool:
     """Whether two entries of a matrix are at the same place."""
     return len(np.unique(rows * (int(columns.max()) + 1) + columns)) < len(rows)

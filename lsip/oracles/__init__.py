@@ -13,9 +13,7 @@ from .base import (
     is_costly,
     is_instant,
     tuned,
-    visible,
 )
-from .bounders import convex
 from .branch_and_bound import BranchAndBound
 from .choice import is_prover, pick_oracle, prover
 from .grid import Grid
@@ -43,7 +41,6 @@ __all__ = [
     "Violation",
     "Work",
     "ask",
-    "convex",
     "is_costly",
     "is_instant",
     "is_prover",
@@ -52,5 +49,4 @@ __all__ = [
     "sought",
     "supremum",
     "tuned",
-    "visible",
 ]

@@ -133,7 +133,7 @@ class _Writer(pickle.Pickler):
         super().__init__(data)
         self._places = {id(each): k for k, each in enumerate(known)}
 
-    def persistent_id(self, obj: Any) -> int | None:
+    def persistent_id(self, obj: object) -> int | None:
         return self._places.get(id(obj))
 
 

@@ -24,7 +24,9 @@ from ..masters.base import Matrix
 from ..model.families import RowFamily
 from ..model.program import STORAGE, Program
 from ..model.violation import contract
-from ..oracles import Separation, convex, visible
+from ..oracles import Separation
+from ..oracles.base import visible
+from ..oracles.bounders import convex
 from ..proof.certificate import Array, Support
 from .certification import attempt
 from .linear_master import LinearMaster

@@ -15,7 +15,8 @@ from ..deadline import EFFORT
 from ..model.families import RowFamily
 from ..model.program import STORAGE
 from ..model.violation import FamilyViolation, contract
-from ..oracles import Separation, convex
+from ..oracles import Separation
+from ..oracles.bounders import convex
 from ..oracles.distinct import distinct
 from ..oracles.trust_region import newton_step
 from ..proof.certificate import Array

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from ..errors import MissingExtraError, ModelError
-from .pool import Shipped, WorkerLostError
+from .pool import Shipped, Worker, WorkerLostError
 
 log = logging.getLogger(__name__)
 LOOPBACK = "127.0.0.1"
@@ -26,7 +26,7 @@ _users: set[object] = set()  # those on a Ray that this module has started; the 
 class RayActor:
     """An actor, and the answer that it owes."""
 
-    def __init__(self, handle: Any) -> None:
+    def __init__(self, handle: Worker) -> None:
         self.handle, self.owed = handle, None
         self.known: set[int] = set()  # functions that it has
 
@@ -46,7 +46,7 @@ class RayHost:
         self.ask(worker, function)
         return worker
 
-    def ask(self, worker: RayActor, function: Shipped, *items: Any) -> None:
+    def ask(self, worker: RayActor, function: Shipped, *items: object) -> None:
         if function.id not in self._sent:
             try:
                 self._sent[function.id] = self._ray.put(function.function)
@@ -85,7 +85,7 @@ class Remote:
     def __init__(self) -> None:
         self.known: dict[int, Callable[[Any], Any]] = {}
 
-    def work(self, number: int, new: Callable[[Any], Any] | None, *items: Any) -> Any:
+    def work(self, number: int, new: Callable[[Any], Any] | None, *items: object) -> Any:
         """The result for one item; without any, the function is only taken over."""
         if new is not None:
             self.known[number] = new

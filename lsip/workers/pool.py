@@ -22,6 +22,7 @@ from ..errors import LSIPError
 
 log = logging.getLogger(__name__)
 Workers: TypeAlias = int | str | None
+Worker: TypeAlias = Any  # a process, or an actor of Ray
 _ids = count()
 
 
@@ -61,16 +62,16 @@ class Host(Protocol):
         ModelError where the function cannot be sent.
         """
 
-    def ask(self, worker: Any, function: Shipped, item: Any) -> None:
+    def ask(self, worker: Worker, function: Shipped, item: object) -> None:
         """Give a worker something to do; WorkerLostError if it is gone."""
 
     def answered(self, workers: Sequence[Any], seconds: float) -> list[Any]:
         """Those of these workers that have answered, or are gone; none after so many seconds."""
 
-    def answer(self, worker: Any) -> Any:
+    def answer(self, worker: Worker) -> Any:
         """What a worker said: its own errors are raised as they are, WorkerLostError if it is gone."""
 
-    def stop(self, worker: Any) -> None:
+    def stop(self, worker: Worker) -> None:
         """End a worker, whatever it is doing."""
 
     def close(self) -> None:
@@ -144,7 +145,7 @@ class WorkerPool:
         self._idle, self._starting = [], []
         self.host.close()
 
-    def _started(self, worker: Any) -> None:
+    def _started(self, worker: Worker) -> None:
         self._starting.remove(worker)
         try:
             self.host.answer(worker)
@@ -157,7 +158,7 @@ class WorkerPool:
             self._failed = 0
             self._idle.append(worker)
 
-    def _lost(self, worker: Any, k: int, tries: Counter[int], lost: WorkerLostError) -> None:
+    def _lost(self, worker: Worker, k: int, tries: Counter[int], lost: WorkerLostError) -> None:
         self.host.stop(worker)  # it may only be out of reach, and must not come back
         tries[k] += 1
         if tries[k] >= TUNING.tries:

@@ -49,7 +49,7 @@ class Processes:
             raise
         return worker
 
-    def ask(self, worker: Process, function: Shipped, *items: Any) -> None:
+    def ask(self, worker: Process, function: Shipped, *items: object) -> None:
         new = None if function.id in worker.known else function.function
         worker.known.add(function.id)
         try:
@@ -119,7 +119,7 @@ def _unreadable(error: Exception) -> ModelError:
     )
 
 
-def _reply(pipe: connection.Connection, error: Exception | None, result: Any) -> None:
+def _reply(pipe: connection.Connection, error: Exception | None, result: object) -> None:
     try:
         pipe.send((error, result))
     except (BrokenPipeError, ConnectionError):

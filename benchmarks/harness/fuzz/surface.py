@@ -95,7 +95,7 @@ WITHIN = {  # methods that the rooms call on each other's objects: nothing that 
     *("to_arrays", "typed", "with_args", "with_index", "within", "worst", "written"),
 }
 WITHIN_OF = {  # the same, where another class has a method of that name for users; and functions that rooms call
-    *("lsip.domains.as_points", "lsip.oracles.convex", "lsip.oracles.visible"),
+    "lsip.domains.as_points",
     *("NPG.step", "PPO.step", "TRPO.step", "PolicyGradient.step", "BatchedSearch.maximise", "FixedGrid.maximise"),
     *("Rule.choose", "Switch.choose", "Exchange.choose", "Lagrangian.choose", "BinaryModel.occupancy"),
     *("MLPCategorical.sample", "MLPGaussian.sample", "SoftmaxTable.sample", "Program.solve", "Program.violation"),
