@@ -14,7 +14,6 @@ import lsip
 
 from .constraint import Worst
 from .errors import OracleError, OracleWarning, code_of
-from .several import SideBySide
 
 Array = NDArray[np.float64]
 
@@ -142,10 +141,12 @@ def _of_parts(
     return RankedPoints(violation, points[order], values[order], max(each.bound for each in found), trusts)
 
 
-def _width(domain: lsip.Domain | SideBySide, point: Array) -> Array:
+def _width(domain: object, point: Array) -> Array:
     """How wide an index set is in each coordinate; of several, that of the point."""
-    if not isinstance(domain, lsip.Domain):
-        return domain.width(point)
+    of_point = getattr(domain, "width", None)
+    if of_point is not None:
+        return np.asarray(of_point(point))
+    assert isinstance(domain, lsip.Domain)
     return np.where(domain.upper > domain.lower, domain.upper - domain.lower, 1.0)
 
 

@@ -130,7 +130,7 @@ class SICPPO(Learner):
         if policy is not None:
             _unused("a `policy` of your own", settings, ("log_std",))
         rate = c.learning_rate if c.learning_rate is not None else 1e-3 if update is None else 1.0
-        search = _searcher(constraint) if oracle is None else oracle
+        search = _searcher(constraint, whole=c.rollout is None) if oracle is None else oracle
         super().__init__(
             Switch(c.eta, c.switch, c.only_arrived) if rule is None else rule,
             c.update() if update is None else update,
@@ -524,10 +524,13 @@ class SICPPO(Learner):
         return agent
 
 
-def _searcher(constraint: SemiInfiniteCost | Sequence[SemiInfiniteCost]) -> lsip.oracles.Oracle:
-    """Branch-and-bound where Lipschitz constants let it prove something with few boxes, else many searches at once."""
+def _searcher(constraint: SemiInfiniteCost | Sequence[SemiInfiniteCost], whole: bool) -> lsip.oracles.Oracle:
+    """Branch-and-bound where Lipschitz constants let it prove something with few boxes, else many searches at once.
+
+    Nothing is proven of episodes that are not `whole`: what follows them is what critics say.
+    """
     one = constraint if isinstance(constraint, SemiInfiniteCost) else None
-    if one is not None and one.lipschitz is not None and one.domain.dim <= TUNING.coordinates:
+    if whole and one is not None and one.lipschitz is not None and one.domain.dim <= TUNING.coordinates:
         return lsip.oracles.BranchAndBound(max_boxes=TUNING.boxes)
     several = constraint if isinstance(constraint, list | tuple) and constraint else [constraint]
     batched = all(getattr(part, "tensors", False) for part in several) and not any(map(_finite, several))

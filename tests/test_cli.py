@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -577,6 +578,6 @@ def test_a_terminal_sees_a_bar_that_is_removed() -> None:
     drawn = os.read(master, 65536).decode()
     os.close(master)
     assert b"all 1 agree" in out
-    assert "[..............................] 0/1" in drawn
+    assert re.search(r"\[\.{20,}\] 0/1", drawn)
     assert drawn.endswith("\r")
     assert not drawn.split("\r")[-2].strip(), "blanks over the bar"

@@ -16,6 +16,7 @@ from typing import Any, Protocol, get_type_hints
 import numpy as np
 import pytest
 
+import envs
 import lsip
 import rl
 
@@ -365,7 +366,7 @@ def parameters(kind: Any) -> set[str]:
 
 
 def test_every_parameter_of_a_learner_is_tried_or_has_no_code():
-    tried = {seam.partition(":")[0] for seam in (*IN_TABLES, *IN_WORLDS)} | {"callback"}
+    tried = {seam.partition(":")[0] for seam in (*IN_TABLES, *IN_WORLDS)} | {"callback", "evaluation_env"}
     for kind, _ in LEARNERS.values():
         assert parameters(kind) <= tried | DATA, f"{kind.__name__}: add a seam, or say that it is plain data"
     plain = {int, float, bool, str}
@@ -376,7 +377,7 @@ def test_every_parameter_of_a_learner_is_tried_or_has_no_code():
 
 def test_every_protocol_of_learning_is_tried():
     named = {"Update": "update", "Sampling": "update: sampling", "Evaluator": "evaluation", "Rule": "rule"}
-    named |= {"Simulator": "problem: step"}
+    named |= {"Simulator": "problem: step", "TensorEnv": "env: step"}
     inner = {"World", "Method", "Actor", "Solved", "HasPolicy"}  # nobody else implements these
     for module in pkgutil.walk_packages(rl.__path__, "rl."):
         try:
@@ -385,7 +386,9 @@ def test_every_protocol_of_learning_is_tried():
             continue
         for name, each in found.items():
             if inspect.isclass(each) and Protocol in each.__bases__ and each.__module__.startswith("rl."):
-                assert name in inner or named.get(name) in IN_TABLES, f"{name} is a seam that nobody tries"
+                assert name in inner or named.get(name) in {**IN_TABLES, **IN_WORLDS}, (
+                    f"{name} is a seam that nobody tries"
+                )
 
 
 def test_every_method_of_a_policy_says_whose_it_is():
@@ -431,3 +434,28 @@ def test_rules_of_the_house_are_rules():
     """What the table of learners takes for granted."""
     for name, kind in (("SICPPO", Switch), ("EPO", Exchange), ("PPOLagrangian", Lagrangian)):
         assert isinstance(LEARNERS[name][1]().rule, kind)
+
+
+@pytest.mark.parametrize("method", ["reset", "step"])
+def test_a_tensor_environment_that_fails_is_named(method):
+    fuse = Fuse()
+    ships = envs.tensors.ShipRouteTensors(4, device="cpu")
+    setattr(ships, method, fuse.on(getattr(ships, method)))
+    agent = rl.SICPPO(ships, envs.ship.constraint(), seed=0, hidden=(4,), episodes=4, epochs=1)
+
+    def light(agent: Any, report: Any) -> None:
+        fuse.lit = True
+
+    with pytest.raises(rl.GivenCodeError, match=f"^`{method}` of the environment failed.*Slip: out of luck"):
+        agent.learn(total_steps=10_000, callback=light)
+    assert agent.iteration == 1
+
+
+def test_an_evaluation_environment_that_fails_is_named():
+    fuse = Fuse()
+    agent = rl.SICPPO(
+        Pull(), tensors("cost", Fuse()), evaluation_env=Fragile("step", fuse), seed=0, hidden=(4,), episodes=4, epochs=1
+    )
+    fuse.lit = True
+    with pytest.raises(rl.GivenCodeError, match=r"^`step` of the environment failed.*Slip: out of luck"):
+        agent.learn(total_steps=10_000, evaluate_every=1)
