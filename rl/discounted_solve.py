@@ -35,13 +35,10 @@ class SolveTuning:
         Factors that may take more than this, as if all of their envelope filled up, are not computed. A second at most.
     most_products
         Products by P in one round of a Krylov method, which makes what is left over smaller by half of its digits.
-    settled
-        What is left over no longer counts if it is so small, relative to x: rounding errors.
     """
 
     most_operations: float = 1e9
     most_products: int = 400
-    settled: float = 4 * np.finfo(float).eps
 
 
 TUNING = SolveTuning()
@@ -85,10 +82,12 @@ def iterate(chain: sparse.csr_matrix, gamma: float, b: Array) -> Array:
     """The solution without factors, to rounding errors."""
     system = sparse_linalg.LinearOperator(chain.shape, matvec=lambda x: x - gamma * (chain @ x), dtype=float)
     x, over = b.copy(), gamma * (chain @ b)
+    # What is left over no longer counts where it may be the rounding of the products of a row.
+    rounding = (int(np.diff(chain.indptr).max(initial=0)) + 2) * np.finfo(float).eps
     for _ in range(int(np.ceil(-np.log(np.finfo(float).tiny) / (1 - gamma)))):
         check("policy evaluation")
         size = float(np.abs(over).max(initial=0.0))
-        if size <= TUNING.settled * np.abs(x).max(initial=0.0):
+        if size <= rounding * np.abs(x).max(initial=0.0):
             break
         step, _ = sparse_linalg.bicgstab(system, over, rtol=np.sqrt(np.finfo(float).eps), maxiter=TUNING.most_products)
         following = x + step

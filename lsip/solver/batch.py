@@ -49,9 +49,9 @@ def solve_many(
 
     try:
         with _as_it_was(problem), suppress(KeyboardInterrupt), opened(workers) as pool:
-            for first in Part(problem, parameters, None, options).solved((0, values[:1])):
+            for first in RowsInTurn(problem, parameters, None, options).solved((0, values[:1])):
                 took(0, [first])
-                part = Part(problem, parameters, first, options)
+                part = RowsInTurn(problem, parameters, first, options)
             if not parts:
                 pass
             elif pool is None or isinstance(pool, Alone):
@@ -60,7 +60,12 @@ def solve_many(
                         took(k, [solution])
             else:
                 known = shared(problem)
-                pool.map(Shipped(part), parts, lambda k, data: took(parts[k][0], _Reader(data, known).load()), "batch")
+                pool.map(
+                    Shipped(part),
+                    parts,
+                    lambda k, data: took(parts[k][0], _SolutionReader(data, known).load()),
+                    "batch",
+                )
     finally:
         if bar is not None:
             bar.clear()
@@ -82,7 +87,7 @@ def _as_it_was(problem: Problem) -> Iterator[None]:
             v.found(value)
 
 
-class Part:
+class RowsInTurn:
     """Solves rows one after the other, beginning from the first solution of all."""
 
     def __init__(
@@ -119,7 +124,7 @@ class Part:
     def __call__(self, rows: Rows) -> bytes:
         """The solutions of some rows in bytes, without what whoever asks has already."""
         data = io.BytesIO()
-        _Writer(data, shared(self.problem)).dump(list(self.solved(rows)))
+        _SolutionWriter(data, shared(self.problem)).dump(list(self.solved(rows)))
         return data.getvalue()
 
 
@@ -128,7 +133,7 @@ def shared(problem: Problem) -> list[Any]:
     return [problem, *problem.variables, *problem._hidden, *problem.parameters, *problem._statements()]
 
 
-class _Writer(pickle.Pickler):
+class _SolutionWriter(pickle.Pickler):
     def __init__(self, data: io.BytesIO, known: Sequence[Any]) -> None:
         super().__init__(data)
         self._places = {id(each): k for k, each in enumerate(known)}
@@ -137,7 +142,7 @@ class _Writer(pickle.Pickler):
         return self._places.get(id(obj))
 
 
-class _Reader(pickle.Unpickler):
+class _SolutionReader(pickle.Unpickler):
     def __init__(self, data: bytes, known: Sequence[Any]) -> None:
         super().__init__(io.BytesIO(data))
         self._known = known
