@@ -17,6 +17,7 @@ from .balls import at, fraction, precise
 from .models import Model, Vector
 
 NEAR = 1e-3  # relative to all terms: active points are the middle of atoms that lie close together
+ROUNDING = 2.0**-50  # relative to the terms of a reduced cost: four units in the last place
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,9 @@ def _attained(
         r = model.sign * r
         end = model.lower[j] if r > 0 else model.upper[j]
         scale = max(abs(model.c[j]), *(abs(float(w * a[j])) for a, _, w in rows), 1e-300) if rows else abs(model.c[j])
-        if r and isfinite(end):
+        if abs(r) <= ROUNDING * scale:  # a zero in doubles, also beside a bound of 1e12
+            continue
+        if isfinite(end):
             terms.append(Fraction(r) * Fraction(end))
         elif abs(r) > near * scale:
             yield f"variable {j} has the reduced cost {r:.3g}, and no such bound"
