@@ -122,12 +122,12 @@ def trigonometric(t: ArrayLike, degree: int, period: float = 2 * np.pi) -> Any:
     """
     whole("degree", degree, 0)
     fits("A basis", 2 * int(degree) + 1, most=2**20)
-    turn = float(numbers(period, "`period`"))
-    if not 0 < turn < np.inf:
+    turn = numbers(period, "`period`")
+    if turn.shape != () or not 0 < turn < np.inf:
         raise ModelError(f"`period` must be a positive number; got {shown(period)}.")
     t, k = _read(t), np.arange(degree + 1.0)
     base: Any = np.expand_dims(t, -1) if np.ndim(t) else t
-    angle = (2 * np.pi / turn) * k * base  # with the default period, 2 π / period is 1 exactly
+    angle = (2 * np.pi / float(turn)) * k * base  # with the default period, 2 π / period is 1 exactly
     return np.concatenate([np.cos(angle), np.sin(angle[..., 1:])], axis=-1)
 
 

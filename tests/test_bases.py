@@ -174,6 +174,7 @@ def test_variables_as_coefficients_of_a_spline_lead_to_the_basis() -> None:
         (lambda: lsip.bases.bspline(0.5, [0, 0, 1, 1], 2), "6 or more numbers for degree 2"),
         (lambda: lsip.bases.bspline(0.5, [0, 1, 0.5, 2], 1), "in increasing order"),
         (lambda: lsip.bases.trigonometric(0.5, 2, 0), "`period` must be a positive number"),
+        (lambda: lsip.bases.trigonometric(0.5, 2, [1, 2]), "`period` must be a positive number"),  # type: ignore[arg-type]
         (lambda: lsip.bases.bernstein(0.5, -1), "`degree`"),
     ],
 )
