@@ -152,7 +152,14 @@ def test_a_contradiction_with_an_undefined_row_is_none() -> None:
 
 def test_violations_say_what_they_leave_out() -> None:
     found = above(UNIT, lambda t: np.sqrt(dip(t))).worst_violation([5.0])
-    assert "is undefined do not count, such as y = 0.12" in found.assumptions[0]
+    assert "is only required where it is defined; at y = 0.12" in found.assumptions[0]
+
+
+@pytest.mark.parametrize(("row", "place"), [(lambda t: np.tan(3 * t), "0.52"), (lambda t: 1 / (t - 0.51234), "0.51")])
+def test_rows_without_bounds_are_named_where_no_feasible_point_is_found(row: Any, place: str) -> None:
+    solution = above(UNIT, row).solve(verbose=False)
+    assert not solution.certified
+    assert f"near y = {place}" in solution.message
 
 
 def test_an_inequality_of_a_set_that_is_nan_does_not_hold() -> None:

@@ -280,3 +280,11 @@ def test_gurobi_environments_are_given_back(monkeypatch: pytest.MonkeyPatch) -> 
     assert not disposed
     del master
     assert disposed
+
+
+def test_coefficients_that_highs_leaves_out_are_an_error() -> None:
+    live = HighsProgram(FiniteProgram(*np.zeros((3, 1)), sparse.csr_matrix((1, 1)), *np.ones((2, 1))), 1e-8)
+    with pytest.raises(MasterError, match="refused columns"):
+        live.add_columns(np.ones(1), np.full((1, 1), 1e300))
+    with pytest.raises(MasterError, match="refused rows"):
+        live.add(np.full((1, 1), 1e300), np.ones(1))

@@ -112,7 +112,7 @@ def test_work_that_takes_workers_down_is_given_up():
             pool.map(Shipped(deadly), [3, 3])
 
 
-@pytest.mark.parametrize("workers", [0, -1, 1.5, "four", True])
+@pytest.mark.parametrize("workers", [0, -1, 1.5, "four", True, np.array([1.0, 2.0]), np.array([[None]])])
 def test_workers_are_a_number_or_a_cluster(workers):
     with pytest.raises(lsip.ModelError, match="workers"):
         lsip.Exchange(workers=workers)

@@ -69,9 +69,8 @@ class UndefinedPlace:
         """What all bounds rest on, if they are to hold."""
         name, where = " ".join(name.split()), self.at(coordinates)
         if self.point:
-            end = f"such as {where}: {self.what} is nan or infinite"
-            return f"index points at which {name} is undefined do not count, {end}"
-        return f"nothing in {name} is undefined where {where}, which is not proven of {self.what}"
+            return f"{name} is only required where it is defined; at {where}, {self.what} is nan or infinite"
+        return f"{name} is defined at every index point; this is not proven for {self.what} at {where}"
 
     @property
     def what(self) -> str:

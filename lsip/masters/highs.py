@@ -60,7 +60,7 @@ class HighsProgram:
             kinds = highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger
             lp.integrality_ = [kinds[int(whole)] for whole in program.integer]
             _set(h, _TREE)
-        h.passModel(lp)
+        _taken(h.passModel(lp), "a program")
         self._first = program.A.shape[0]  # rows that are never dropped
         # What HiGHS was told last. An entry is missing while it is being told, so that an interrupt leaves no untruth.
         self._told: dict[str, tuple[Array, ...]] = {
@@ -82,14 +82,14 @@ class HighsProgram:
         starts, index, values = _entries(rows)
         count, none = len(rhs), np.full(len(rhs), -highspy.kHighsInf)
         if count:
-            self._highs.addRows(count, none, rhs, len(values), starts[:-1], index, values)
+            _taken(self._highs.addRows(count, none, rhs, len(values), starts[:-1], index, values), "rows")
 
     def add_columns(self, c: Array, columns: Array) -> None:
         """Append nonnegative variables with costs c (k,) and coefficients (rows, k) in all rows."""
         index = np.arange(len(columns), dtype=np.int32)
         told = self._told.pop("c", None), self._told.pop("bounds", None)
         for cost, values in zip(c.tolist(), columns.T, strict=True):
-            self._highs.addCol(cost, 0.0, highspy.kHighsInf, len(index), index, values)
+            _taken(self._highs.addCol(cost, 0.0, highspy.kHighsInf, len(index), index, values), "columns")
         new = (c,), (np.zeros(len(c)), np.full(len(c), np.inf))
         for name, old, more in zip(("c", "bounds"), told, new, strict=True):
             if old is not None:
@@ -258,6 +258,12 @@ def accurate(tol: float) -> dict[str, Any]:
 def _set(h: highspy.Highs, options: dict[str, Any]) -> None:
     for key, value in options.items():
         h.setOptionValue(key, value)
+
+
+def _taken(status: highspy.HighsStatus, what: str) -> None:
+    """Raise where HiGHS did not take what it was told: it refuses coefficients above 1e15, and leaves them out."""
+    if status == highspy.HighsStatus.kError:
+        raise MasterError(f"HiGHS refused {what}: it takes finite coefficients up to 1e15 only.")
 
 
 def _entries(rows: Matrix) -> tuple[Any, Any, Any]:

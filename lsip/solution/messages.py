@@ -94,10 +94,10 @@ def no_proof(program: Program, violation: tuple[float, ...], oracle: str, chosen
         return f"{names} proves nothing. Leave `oracle` alone where the constraints are formulas."
     if names:
         return f"the bounds of {names} are not sharp enough for this `tol`. Loosen it, or leave `oracle` alone."
+    place = no_bounds(open_families)
+    if place:
+        return place
     for family in open_families:
-        place = undefined_at(family)
-        if place is not None:
-            return f"{_name(family)} cannot be enclosed {place}"
         if _by_constants(family):
             return (
                 f"the Lipschitz constants of {_name(family)} are too large for this `tol`. Loosen it, or write a "
@@ -105,6 +105,12 @@ def no_proof(program: Program, violation: tuple[float, ...], oracle: str, chosen
             )
     more = "give BranchAndBound a larger `max_boxes`" if "BranchAndBound" in oracle else "give the variables bounds"
     return f"the bounds are not sharp enough for this `tol`. Loosen it, or {more}."
+
+
+def no_bounds(families: Sequence[RowFamily]) -> str:
+    """Where the first family of which that is true has no finite bounds; nothing if all have them everywhere."""
+    places = ((family, undefined_at(family)) for family in families)
+    return next((f"{_name(family)} cannot be enclosed {place}" for family, place in places if place), "")
 
 
 def sampled_only(program: Program, doubt: float, resolved: bool) -> str:

@@ -74,5 +74,6 @@ def linsip(
     ('OPTIMAL', 0.6490421)
     """
     program = Program.from_arrays(c, A_ub, b_ub, A_eq, b_eq, bounds, families, sense, integrality=integrality)
-    options: dict[str, float] = {} if method is not None and tol == Exchange.tol else {"tol": tol}
+    kept = method is not None and isinstance(tol, float) and tol == Exchange.tol
+    options: dict[str, float] = {} if kept else {"tol": tol}
     return solve(replace(program, name="linsip"), method, verbose=verbose, **options)

@@ -13,9 +13,11 @@ from .pool import Alone, WorkerPool, Workers
 
 def check_workers(workers: Workers) -> None:
     """Refuse what is no number of workers, and no cluster."""
-    if workers is None or workers == "ray" or (isinstance(workers, str) and workers.startswith("ray://")):
+    if workers is None:
         return
     if isinstance(workers, str):
+        if workers == "ray" or workers.startswith("ray://"):
+            return
         raise ModelError(f'`workers` is a number of processes, "ray", or "ray://host:port"; got {shown(workers)}.')
     whole("workers", workers, 1)
 
