@@ -156,7 +156,9 @@ def _evidence(search: Search, status: Status, lower: Lower, known: str) -> str:
     if status is Status.STALLED and state.direction is None:
         with suppress(OutOfTime):
             place = messages.no_bounds(search.given.families) if best is None else ""
-            return f"Stopped without a feasible point: {place}" if place else _cancels(search, state.x if best is None else best.point.x)
+            if place:
+                return f"Stopped without a feasible point: {place}"
+            return _cancels(search, state.x if best is None else best.point.x)
     if status is Status.UNCERTIFIED and best is None and np.isfinite(state.estimate):
         return messages.sampled_only(search.given, _doubt(search, lower), state.estimate <= 0)
     if status in (Status.UNCERTIFIED, Status.TIME_LIMIT) and state.incumbent is None:
