@@ -12,6 +12,18 @@
 
 // Nothing traps, and denormals are numbers like others.
 #if defined(__x86_64__)
+#include <cpuid.h>
+
+// Whether the processor has AVX2, and the system saves its registers. `__builtin_cpu_supports` asks the compiler's own
+// library, which not every linker puts into a shared one.
+static bool has_avx2() {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE) || !(c & bit_AVX)) return false;
+    unsigned low = 0, high = 0;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (low & 6) == 6 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
+}
+
 void round_upward() { _mm_setcsr(0x5f80); }
 void round_to_nearest() { _mm_setcsr(0x1f80); }
 #else
@@ -176,7 +188,7 @@ EXPORT int lsip_kernel_version() { return 7; }
 // Which engine is used from now on: 0 the portable one, 1 that for AVX2 where there is such a processor.
 EXPORT int lsip_kernel_choose(int wanted) {
 #if defined(__x86_64__)
-    fast = wanted && __builtin_cpu_supports("avx2");
+    fast = wanted && has_avx2();
 #else
     (void)wanted;
 #endif
