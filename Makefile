@@ -48,13 +48,12 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Without build isolation: nothing is fetched, and the archive builds wherever setuptools and a C++ compiler are.
-BUILD := $(CURDIR)/$(BIN)/python -c "from setuptools.build_meta import build_sdist as s, build_wheel as w; d = '$(CURDIR)/dist'; s(d); w(d)"
-
-wheel: $(VENV)/.dev
+# With setuptools alone: nothing is fetched but that, and the same sources give the same bytes.
+wheel: $(VENV)/.created
+	@$(PIP) "setuptools>=77"
 	rm -rf build lsip-rl/build dist
-	$(BUILD) > /dev/null
-	cd lsip-rl && $(BUILD) > /dev/null
+	$(BIN)/python .ci/build.py . dist > /dev/null
+	$(BIN)/python .ci/build.py lsip-rl dist > /dev/null
 	@ls dist
 
 # The kernel with checks of every access and operation (AddressSanitizer, UBSan): its tests, and random tapes.

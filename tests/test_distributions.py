@@ -22,7 +22,19 @@ FOLDERS = {"lsip": ROOT, "lsip-rl": ROOT / "lsip-rl"}
 PACKAGES = {"lsip": ("lsip",), "lsip-rl": ("rl", "envs")}
 DATA = {"lsip": ("py.typed", "report/*.css", "report/*.js"), "lsip-rl": ("py.typed",)}
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_{}(sys.argv[1])"
-KERNEL = ("*.cpp", "*.hpp", "*.inl")
+FOLDERS_OF_THE_TREE = ("lsip", "rl", "envs", "lsip-rl", "tests", "benchmarks", "docs", "notebooks", ".ci", ".github")
+BUILT = (
+    "__pycache__",
+    "*.pyc",
+    "*.so",
+    "*.pyd",
+    "build",
+    "_build",
+    "*.egg-info",
+    "*.npz",
+    "*.log",
+    ".ipynb_checkpoints",
+)
 
 
 def project(name: str) -> dict:
@@ -48,16 +60,13 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("setuptools", minversion="77")
     made = tmp_path_factory.mktemp("built")
     tree = made / "tree"
-    ignore = shutil.ignore_patterns("__pycache__", "*.so", "*.pyd", "build", "*.egg-info", "*.npz")
-    for name in ("lsip", "rl", "envs", "lsip-rl"):
+    ignore = shutil.ignore_patterns(*BUILT)
+    for name in FOLDERS_OF_THE_TREE:
         shutil.copytree(ROOT / name, tree / name, ignore=ignore)
-    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, tree)
-    without_compiler = {
-        **os.environ,
-        "CC": "no-compiler",
-        "CXX": "no-compiler",
-    }  # the kernel is optional, and slow to build
+    for path in ROOT.iterdir():
+        if path.is_file() and path.suffix not in (".npz", ".log", ".png", ".html", ".json"):
+            shutil.copy(path, tree)
+    without_compiler = {**os.environ, "CC": "no-compiler", "CXX": "no-compiler"}  # the kernel is slow to build
     for folder in (tree, tree / "lsip-rl"):
         python("-c", BUILD.format("sdist"), str(made), cwd=folder)
     for archive in made.glob("*.tar.gz"):
@@ -97,16 +106,33 @@ def test_a_wheel_has_its_packages_and_nothing_else(built, name):
     assert files == modules(name)
 
 
-@pytest.mark.parametrize("name", FOLDERS)
-def test_an_archive_has_all_that_its_wheel_needs(built, name):
+def files_of(built: Path, name: str) -> set[str]:
+    """The files of an archive of sources, but for what setuptools adds."""
     with tarfile.open(built / f"{name.replace('-', '_')}-{lsip.__version__}.tar.gz") as opened:
         files = {member.name.partition("/")[2] for member in opened if member.isfile()}
-    own = {file for file in files if ".egg-info/" not in file}
-    expected = modules(name) | {"LICENSE", "README.md", "pyproject.toml", "setup.py", "PKG-INFO", "setup.cfg"}
-    if name == "lsip":
-        expected |= {"MANIFEST.in"}
-        expected |= {p.relative_to(ROOT).as_posix() for kind in KERNEL for p in (ROOT / "lsip" / "kernel").glob(kind)}
-    assert own == expected
+    return {file for file in files if ".egg-info/" not in file} - {"PKG-INFO", "setup.cfg"}
+
+
+def test_the_archive_of_rl_has_all_that_its_wheel_needs(built):
+    assert files_of(built, "lsip-rl") == modules("lsip-rl") | {"LICENSE", "README.md", "pyproject.toml", "setup.py"}
+
+
+def test_the_archive_of_lsip_can_run_its_own_tests(built):
+    files = files_of(built, "lsip")
+    kept = shutil.ignore_patterns(*BUILT)
+    for folder in FOLDERS_OF_THE_TREE:
+        for place, _, names in os.walk(ROOT / folder):
+            home = Path(place).relative_to(ROOT)
+            if not any(part in kept("", home.parts) for part in home.parts):
+                assert {(home / name).as_posix() for name in set(names) - kept(place, names)} <= files
+    assert {"Makefile", "constraints.txt", "pyproject.toml", "setup.py", "CHANGELOG.md"} <= files
+
+
+def test_a_wheel_without_the_kernel_is_one_for_every_machine(built):
+    assert wheel(built, "lsip").name.endswith("-py3-none-any.whl")
+    with zipfile.ZipFile(wheel(built, "lsip")) as opened:
+        (told,) = (file for file in opened.namelist() if file.endswith(".dist-info/WHEEL"))
+        assert "Root-Is-Purelib: true" in opened.read(told).decode()
 
 
 def test_the_extra_rl_is_the_other_distribution_of_the_same_version(built):
