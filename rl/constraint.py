@@ -15,7 +15,7 @@ from lsip.expressions import Affine
 from lsip.legible import legible_repr, legibly
 from lsip.model import FamilyViolation, Program, largest_coefficient, steepest_coefficient
 from lsip.solution import above
-from lsip.validation import answer, axes, numbers
+from lsip.validation import answer, axes, is_mapping, numbers
 
 from . import validation
 from .errors import code_of
@@ -224,7 +224,7 @@ class SemiInfiniteCost:
 
     def of_steps(self, more: More | None) -> Callable[..., Any]:
         """The cost as a function of points, observations and actions alone, with what it asks for besides."""
-        if not isinstance(more, Mapping | None):
+        if more is not None and not is_mapping(more):
             raise lsip.ModelError(f"What a cost asks for is {{name: values}}; got {validation.shown(more)}.")
         missing = set(self.asks) - set(more or {})
         if missing:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import lsip
 from lsip.legible import legibly
 from lsip.proof import closed, relative_gap
-from lsip.solution import above, below
+from lsip.solution import above, below, limited
 
 from . import checkpoint, plan_file
 from .occupancy import OccupancyProgram, most_share, planning_program
@@ -127,9 +127,13 @@ class Plan:
         held = self.solution.cuts if self.method == "lp" else self.solution.certificate.support
         return np.array([c.point for c in held]).reshape(-1, self.specification.constraint.domain.dim)
 
-    def verify(self) -> Plan:
-        """Re-check the proof, with nothing kept from the solve; `lsip.ProofError` if it fails."""
-        check_proof(self)
+    def verify(self, *, time_limit: float | None = None) -> Plan:
+        """Re-check the proof, with nothing kept from the solve; `lsip.ProofError` if it fails.
+
+        After `time_limit` seconds the check ends with `lsip.OutOfTime`, which says nothing about the proof.
+        """
+        with limited(time_limit):
+            check_proof(self)
         return self
 
     def save(self, path: str | Path) -> None:

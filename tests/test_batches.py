@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
 import lsip
 from lsip.solver import batch
@@ -86,6 +87,8 @@ def test_the_problem_stays_as_it_was():
 REFUSED = {
     "a number": (lambda p, q: 3.0, "array with a row per solve"),
     "an array": (lambda p, q: np.ones(3), "array with a row per solve"),
+    "a sparse matrix": (lambda p, q: sparse.dok_array(np.eye(3)), "array with a row per solve"),
+    "a list of them": (lambda p, q: [sparse.dok_array(np.eye(3))], "array with a row per solve"),
     "nothing": (lambda p, q: {}, "need a parameter"),
     "one number": (lambda p, q: {p: 1.0}, r"shape \(rows,\); got \(\)"),
     "too many columns": (lambda p, q: {p: np.ones((3, 2))}, r"shape \(rows,\); got \(3, 2\)"),

@@ -12,10 +12,13 @@ from scipy import sparse
 
 import lsip
 from lsip import deadline
+from lsip.kernel.native import kernel
 from lsip.masters import MasterError, open_master
 from lsip.masters.highs import new_highs, run
-from lsip.oracles import BranchAndBound, Grid
+from lsip.oracles import BranchAndBound, Grid, box_search
+from lsip.proof.families import Bounds
 from lsip.proof.linear_algebra import solve as enclosed_solve
+from lsip.solution import verify
 from lsip.solver import method, relaxation
 from lsip.solver.clock import Clock
 from lsip.solver.incumbents import interior_incumbent
@@ -279,6 +282,26 @@ def test_a_check_that_runs_out_of_time_says_nothing_about_the_proof() -> None:
         found.verify(time_limit=0.0)
     with pytest.raises(lsip.ModelError):
         found.verify(time_limit=-1)
+
+
+@pytest.mark.skipif(kernel().library is None, reason="there is no kernel to go on with")
+def test_numpy_checks_for_a_while_and_the_kernel_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proof that takes NumPy thousands of boxes takes about as long as with the kernel alone."""
+    found = hard().solve(verbose=False, tol=1e-3)
+    assert found.certified
+    boxes: list[float] = []
+    monkeypatch.setattr(box_search, "boxes_left", lambda *_: boxes.append(1) or 1.0)
+    spent = {}
+    for seconds in (0.0, 0.1):
+        monkeypatch.setattr(verify, "TUNING", verify.VerifyTuning(reference_seconds=seconds))
+        began = time.process_time()
+        assert found.verify() is found
+        spent[seconds] = time.process_time() - began
+    assert spent[0.1] <= spent[0.0] + 1.0
+    assert not boxes  # nobody asks a check how much is left
+    monkeypatch.setattr(verify, "family_bounds", lambda *_, **__: Bounds((np.inf,)))
+    with pytest.raises(lsip.ProofError, match="proven only inf"):
+        found.verify()
 
 
 def test_a_larger_margin_gives_feasible_points_on_the_way() -> None:

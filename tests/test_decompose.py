@@ -155,6 +155,9 @@ def test_it_agrees_with_the_set_written_out(case):
     assert program.finite_violation(solution.x) <= 1e-12
     assert solution.max_violation <= 0
     solution.verify(case.region)
+    solution.verify(case.region, time_limit=600)
+    with pytest.raises(lsip.OutOfTime, match="nothing was found to be wrong"):
+        solution.verify(case.region, time_limit=0)
 
 
 @pytest.mark.parametrize("maximise", [True, False])

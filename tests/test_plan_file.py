@@ -34,6 +34,9 @@ def test_plans_verify_and_come_back_from_files(tmp_path_factory, model):
     for method in METHODS:
         best = rl.plan(mdp, method=method)
         assert best.verify() is best
+        assert best.verify(time_limit=600) is best
+        with pytest.raises(lsip.OutOfTime, match="nothing was found to be wrong"):
+            best.verify(time_limit=0)
         best.save(path)
         again = rl.Plan.load(path, mdp)
         assert (again.method, again.status, again.certified) == (method, best.status, best.certified)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import lsip
 import rl
@@ -122,6 +123,9 @@ def test_what_is_not_known_is_asked_for_in_vain():
     assert (limit(told).asks, limit(moved).asks, limit(own).asks) == (("info",), ("next_obs",), ())
     with pytest.raises(lsip.ModelError, match="asks for info, which are not known here"):
         limit(told).steps(np.zeros((1, 1)), np.zeros((2, 1)), np.zeros((2, 1)))
+    for other in (3, [("info", {})], sparse.dok_array(np.eye(2))):
+        with pytest.raises(lsip.ModelError, match=r"asks for is {name: values}"):
+            limit(told).steps(np.zeros((1, 1)), np.zeros((2, 1)), np.zeros((2, 1)), other)
     with pytest.raises(lsip.ModelError, match="the cost asks for next_obs"):
         rl.WorstPoint(limit(moved))
     with pytest.raises(lsip.ModelError, match=r"cost.* is called as"):

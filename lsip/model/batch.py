@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from ..errors import ModelError
 from ..expressions.parameter import Parameter
 from ..registered import Registered
-from ..validation import Array, Data, numbers, shown
+from ..validation import Array, Data, is_mapping, numbers, shown
 
 Row: TypeAlias = Mapping[Parameter | str, Data]
 Rows: TypeAlias = Mapping[Parameter | str, Data] | Sequence[Row]
@@ -30,9 +30,9 @@ def solve_many(*given: object) -> list[Any]:
 
 def read_rows(parameters: Sequence[Parameter], given: object) -> list[dict[Parameter, Array]]:
     """The values of some parameters, row by row; a ModelError says what is wrong with them."""
-    if isinstance(given, Mapping):
+    if is_mapping(given):
         return _read_columns(parameters, given)
-    if isinstance(given, Sequence) and not isinstance(given, str) and all(isinstance(row, Mapping) for row in given):
+    if isinstance(given, Sequence) and not isinstance(given, str) and all(map(is_mapping, given)):
         every = [{_parameter(parameters, key): value for key, value in row.items()} for row in given]
         for k, row in enumerate(every[1:], 1):
             if {p.name for p in row} != {p.name for p in every[0]}:

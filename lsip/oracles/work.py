@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..deadline import check
 from .base import Array, Ints
 from .partition import BoxPartition
 
@@ -18,6 +19,7 @@ def boxes_left(partition: BoxPartition, rows: Ints, weights: Array, spread: Arra
     total, count = 0.0, float(len(rows))
     lower, upper = partition.lower[rows], partition.upper[rows]
     for _ in range(100):  # then the rest is taken for endless
+        check("branch-and-bound")
         if count <= 0.01 * total:
             return total
         some = rng.permutation(len(lower))[:100]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -68,21 +68,17 @@ def family_bounds(
     scale: float = 1.0,
     target: float | Sequence[float] = 0.0,
     seconds: float = np.inf,
-    max_boxes: int | None = None,
     oracles: Sequence[Oracle] | None = None,
 ) -> Bounds:
     """Proven bounds of the violation of every x' with |x' - x| <= box; inf where nothing can be proven.
 
-    Boxes of Y are split until the bound is at most the `target`, one for all families or one for each, or until there
-    are `max_boxes` of them. Where lsip has no proof of its own, the word of the family's oracle counts, if it gives one
-    for a single point, and is named.
+    Boxes of Y are split until the bound is at most the `target`, one for all families or one for each. Where lsip has
+    no proof of its own, the word of the family's oracle counts, if it gives one for a single point, and is named.
     """
     asked, found = [], []
     targets = np.broadcast_to(target, len(program.families)).tolist()
     for f, (family, goal) in enumerate(zip(program.families, targets, strict=True)):
         oracle = prover(family)
-        if max_boxes is not None and hasattr(oracle, "max_boxes"):
-            oracle = replace(oracle, max_boxes=max_boxes)  # type: ignore[type-var]
         if oracle is None and oracles is not None and box is None:
             oracle = oracles[f]
         asked.append(oracle or UNKNOWN)

@@ -6,5 +6,6 @@ from .load import load
 from .outward_rounding import above, below
 from .result import Iterate
 from .solution import Solution
+from .verified import limited
 
-__all__ = ["ActivePoint", "Effort", "Iterate", "Solution", "above", "below", "load"]
+__all__ = ["ActivePoint", "Effort", "Iterate", "Solution", "above", "below", "limited", "load"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
@@ -21,23 +23,32 @@ R = TypeVar("R", bound=Result)
 
 def verified(result: R, tol: float | None, atol: float | None, oracle: Oracle | None, time_limit: float | None) -> R:
     """The result, if its proof holds; ProofError if not, OutOfTime if that could not be told in time."""
-    if time_limit is not None:
-        real("time_limit", time_limit, "is a number of seconds, or None for no limit", lambda v: v >= 0)
     for name, value in (("tol", tol), ("atol", atol)):
         if value is not None:
             real(name, value, "is a number >= 0", lambda v: v >= 0)
     if oracle is not None:
         having("oracle", oracle, "maximise", "lsip.oracles.BranchAndBound()")
+    with limited(time_limit):
+        violation = _violation(result, result.tol if tol is None else tol, atol, oracle)
+    if result.checked:
+        return result
+    return replace(result, checked=True, certificate=replace(result.certificate, violation=violation))
+
+
+@contextmanager
+def limited(time_limit: float | None) -> Iterator[None]:
+    """A check of a proof that has so many seconds, and says so where they are not enough."""
+    if time_limit is None:
+        yield
+        return
+    real("time_limit", time_limit, "is a number of seconds, or None for no limit", lambda v: v >= 0)
     try:
         with within(time_limit):
-            violation = _violation(result, result.tol if tol is None else tol, atol, oracle)
+            yield
     except OutOfTime as late:
         raise OutOfTime(
             f"The proof could not be checked within {time_limit} seconds; nothing was found to be wrong with it."
         ) from late
-    if result.checked:
-        return result
-    return replace(result, checked=True, certificate=replace(result.certificate, violation=violation))
 
 
 def _violation(result: Result, tol: float, atol: float | None, oracle: Oracle | None) -> tuple[float, ...]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import ProofError
+from ..deadline import check, within
+from ..errors import OutOfTime, ProofError
 from ..kernel.native import by_reference, kernel
 from ..model.program import Program
 from ..model.status import Status
@@ -29,7 +31,7 @@ from ..proof.primal import (
 from ..proof.prove import upper_bound, with_constant
 from ..proof.ray import prove_ray
 from ..proof.region import TUNING as REGION
-from ..proof.region import within
+from ..proof.region import within as within_region
 from ..proof.rows import Rows, trusts
 from ..reductions.chain import UNITS, forward, inverse
 from ..reductions.equilibration import scaling_of
@@ -46,11 +48,12 @@ class VerifyTuning:
 
     Parameters
     ----------
-    reference_boxes
-        Boxes that NumPy splits before the kernel is asked: half a second, and enough for nearly all models.
+    reference_seconds
+        How long NumPy may split boxes before the kernel is asked: enough for nearly all models. Rows of thousands of
+        coefficients take it a hundred times as long as the kernel.
     """
 
-    reference_boxes: int = 5_000
+    reference_seconds: float = 0.5
 
 
 TUNING = VerifyTuning()
@@ -265,21 +268,35 @@ def _verify_claims(
         return Bounds(())
     # How far below zero is not checked: feasible is feasible. Above it, independent partitions may round differently.
     targets = tuple(0.0 if v <= 0 else v * (1 + 1e-9) if np.isfinite(v) else np.inf for v in claims)
-    native = kernel().library is not None
-    proven = family_bounds(
-        program, x, box, target=targets, max_boxes=TUNING.reference_boxes if native else None, oracles=oracles
-    )
-    if any(not found <= most for found, most in zip(proven.values, targets, strict=True)) and native:
-        # Next to a pole, and where large terms cancel, NumPy's enclosures are wider: the kernel proves it from scratch.
-        for family in program.families:
-            family.memory.forget()
-        with by_reference(wanted=False):
-            proven = family_bounds(program, x, box, target=targets, oracles=oracles)
+    proven = _bounds(program, x, box, targets, oracles)
     for family, claimed, found, most in zip(program.families, claims, proven.values, targets, strict=True):
         if not found <= most:
             advice = " Give the oracle that said so: verify(oracle=…)." if found == np.inf and oracles is None else ""
             raise ProofError(f"{family.legend.name}: claimed violation {claimed:.3g}, proven only {found:.3g}.{advice}")
     return proven
+
+
+def _bounds(
+    program: Program, x: Array, box: Array | None, targets: tuple[float, ...], oracles: Sequence[Oracle] | None
+) -> Bounds:
+    """What NumPy proves for a while, and the kernel from scratch of families for which that is not enough."""
+    if kernel().library is None:
+        return family_bounds(program, x, box, target=targets, oracles=oracles)
+    first = Bounds((np.inf,) * len(targets))
+    with within(TUNING.reference_seconds), suppress(OutOfTime):
+        first = family_bounds(program, x, box, target=targets, oracles=oracles)
+    check("verification")
+    still = tuple(most if not found <= most else np.inf for found, most in zip(first.values, targets, strict=True))
+    if min(still, default=np.inf) == np.inf:
+        return first
+    # Next to a pole, and where large terms cancel, NumPy's enclosures are wider as well.
+    for family, most in zip(program.families, still, strict=True):
+        if most < np.inf:
+            family.memory.forget()
+    with by_reference(wanted=False):
+        second = family_bounds(program, x, box, target=still, oracles=oracles)
+    values = tuple(map(min, first.values, second.values))
+    return Bounds(values, tuple(dict.fromkeys((*first.trusts, *second.trusts))))
 
 
 def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) -> float:
@@ -296,7 +313,9 @@ def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) 
         units = certificate.units
         if not certificate.radius >= REGION.least_radius or units.shape != (program.n,) or not (units > 0).all():
             raise ProofError("The region in which the lower bound holds has no size, or is too small to mean anything.")
-        region = within(program, program.c, _dual(program, certificate), certificate.x, units, 0.0, certificate.radius)
+        region = within_region(
+            program, program.c, _dual(program, certificate), certificate.x, units, 0.0, certificate.radius
+        )
         lower, size = -np.inf if region is None else with_constant(program, region[0]), np.inf
     lower -= taken_for_rounding(program, certificate.dependent, certificate.row_multipliers, certificate.x)
     if not certificate.lower <= lower:

@@ -24,7 +24,7 @@ from ..proof.prove import upper_bound
 from ..proof.rows import trusts
 from ..reductions.unbounded_charts import UnboundedCharts
 from ..solution.solution import Solution
-from ..solution.verified import compiled_again
+from ..solution.verified import compiled_again, limited
 from ..solution.verify import check_numbers
 from ..validation import shown
 from .decomposed import DecomposedRelaxation, least_gap
@@ -43,14 +43,21 @@ class Decomposition(Solution):
     calls: int = 0  # of the linear maximisation
     maximise: Maximise | None = field(repr=False, default=None)  # that of the solve
 
-    def verify(self, maximise: Maximise | None = None) -> Decomposition:  # type: ignore[override]
+    def verify(  # type: ignore[override]
+        self, maximise: Maximise | None = None, *, time_limit: float | None = None
+    ) -> Decomposition:
         """Re-check both bounds from the multipliers, the mixture and a fresh call of `maximise`; ProofError if not.
 
-        Without `maximise`, that of the solve is asked again. That the atoms are points of X is taken from it.
+        Without `maximise`, that of the solve is asked again. That the atoms are points of X is taken from it. After
+        `time_limit` seconds the check ends with `OutOfTime`, which says nothing about the proof.
         """
         maximise = maximise if maximise is not None else self.maximise
         if not callable(maximise):
             raise ModelError(f"verify needs the linear maximisation over X as a function; got {shown(maximise)}.")
+        with limited(time_limit):
+            return self._verified(maximise)
+
+    def _verified(self, maximise: Maximise) -> Decomposition:
         program, proof = compiled_again(self), self.certificate
         check_numbers(program, proof, self.tol)
         if proof.row_multipliers.shape != (program.A.shape[0],):
