@@ -141,6 +141,25 @@ def test_an_optimum_of_zero_is_closed_by_rounding_of_its_terms(tmp_path: Path) -
     solution.verify()
 
 
+@pytest.mark.parametrize(("degree", "time", "limited"), [(6, 5.0, True), (9, 10.0, False), (9, 1.0, True)])
+def test_the_least_jerk_of_a_trajectory_may_be_zero(degree: int, time: float, limited: bool) -> None:
+    """Multipliers that hardly weigh anything leave rounding in the columns of the other coordinate."""
+    t, jerk, said = lsip.Index("t", lsip.Interval(0, time)), lsip.Variable(name="jerk"), []
+    for k, speed in enumerate((0.4, -1.1)):
+        c = lsip.Variable(degree + 1, name=f"c{k}")
+        path = (t / time) ** np.arange(degree + 1) @ c
+        third = lsip.derivative(path, t, order=3)
+        said += [lsip.forall(t, third <= jerk), lsip.forall(t, -third <= jerk)]
+        said += [c[0] == 0.5, c.sum() == 0.5 + speed * time]
+        if limited and k == 0:
+            said.append(lsip.forall(t, lsip.derivative(path, t) <= speed + 0.5))
+    solution = lsip.Problem(lsip.minimize(jerk), said).solve(verbose=False)
+    assert solution.certified
+    assert solution.upper <= solution.atol <= 1e-11
+    assert len(solution.history) <= 5
+    solution.verify()
+
+
 def io_summary(solution: lsip.Solution) -> str:
     from lsip.progress import summary
 
