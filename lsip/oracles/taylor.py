@@ -207,7 +207,8 @@ class Taylor(QuadraticBounder):
         A column without a bound over the cell stays: nobody knows what nought times it is.
         """
         tape, lost = self.tape, LOST * (weights != 0).any(axis=1)
-        assert tape is not None and self._rows is not None and self._rows.instructions is not None
+        assert tape is not None
+        assert self._rows is not None
         used = np.array((weights if spread is None else np.abs(weights) + spread).any(axis=0), dtype=np.bool_)
         used[-1] = True  # the right-hand side
         if 2 * used.sum() <= self.width:
@@ -218,7 +219,9 @@ class Taylor(QuadraticBounder):
         if self._narrow is None or not np.array_equal(self._narrow[0], columns):
             first = (np.arange(self.p)[:, None] * (self.width - 1) + columns[:-1]).ravel()
             outputs = np.concatenate([first, self.p * (self.width - 1) + np.arange(self.p)])
-            self._narrow = columns, self._rows.instructions.only(outputs).native()
+            instructions = self._rows.instructions
+            assert instructions is not None  # as of the tape
+            self._narrow = columns, instructions.only(outputs).native()
         few = weights[:, columns], None if spread is None else spread[:, columns]
         return self._narrow[1], Weights(*few, lost, self.scale, self._rounding)
 
