@@ -111,7 +111,7 @@ def test_help_and_docs_have_the_same_words() -> None:
     assert formula in inspect.getdoc(lsip.Problem.solve)
     assert formula in inspect.getdoc(lsip.Exchange)
     assert formula in inspect.getdoc(lsip.Solution.gap)
-    assert "(upper − lower) / max(\\|lower\\|, \\|upper\\|)" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "(upper − lower) / max(\\|lower\\|, \\|upper\\|)" in (ROOT / "docs/calls.md").read_text(encoding="utf-8")
     assert "(upper − lower) / max(|lower|, |upper|)" in (ROOT / "docs/certificates.md").read_text(encoding="utf-8")
     assert "(upper − lower) / max(\\|lower\\|, \\|upper\\|)" in (ROOT / "docs/notation.md").read_text(encoding="utf-8")
     others = [*ROOT.glob("docs/*.md"), ROOT / "README.md"]
