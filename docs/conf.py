@@ -17,6 +17,7 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
     "catalogue_tables",
     "command_help",
     "gallery_cards",
@@ -74,4 +75,5 @@ html_js_files = [("copy.js", {"defer": "defer"})]
 html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False
+html_show_search_summary = False  # summaries are fetched, which a page that was opened from a file may not do
 html_theme_options = {"navigation_with_keys": True}

@@ -111,7 +111,7 @@ def test_help_and_docs_have_the_same_words() -> None:
     assert formula in inspect.getdoc(lsip.Problem.solve)
     assert formula in inspect.getdoc(lsip.Exchange)
     assert formula in inspect.getdoc(lsip.Solution.gap)
-    assert "(upper − lower) / max(\\|lower\\|, \\|upper\\|)" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "(upper − lower) / max(\\|lower\\|, \\|upper\\|)" in (ROOT / "docs/calls.md").read_text(encoding="utf-8")
     assert "(upper − lower) / max(|lower|, |upper|)" in (ROOT / "docs/certificates.md").read_text(encoding="utf-8")
     assert "(upper − lower) / max(\\|lower\\|, \\|upper\\|)" in (ROOT / "docs/notation.md").read_text(encoding="utf-8")
     others = [*ROOT.glob("docs/*.md"), ROOT / "README.md"]
@@ -138,6 +138,25 @@ def test_an_optimum_of_zero_is_closed_by_rounding_of_its_terms(tmp_path: Path) -
     assert "alone closed the gap" in solution.message
     assert "only" in io_summary(solution)
     assert "closed by atol" in solution.report(tmp_path / "r.html").read_text(encoding="utf-8")
+    solution.verify()
+
+
+@pytest.mark.parametrize(("degree", "time", "limited"), [(6, 5.0, True), (9, 10.0, False), (9, 1.0, True)])
+def test_the_least_jerk_of_a_trajectory_may_be_zero(degree: int, time: float, limited: bool) -> None:
+    """Multipliers that hardly weigh anything leave rounding in the columns of the other coordinate."""
+    t, jerk, said = lsip.Index("t", lsip.Interval(0, time)), lsip.Variable(name="jerk"), []
+    for k, speed in enumerate((0.4, -1.1)):
+        c = lsip.Variable(degree + 1, name=f"c{k}")
+        path = (t / time) ** np.arange(degree + 1) @ c
+        third = lsip.derivative(path, t, order=3)
+        said += [lsip.forall(t, third <= jerk), lsip.forall(t, -third <= jerk)]
+        said += [c[0] == 0.5, c.sum() == 0.5 + speed * time]
+        if limited and k == 0:
+            said.append(lsip.forall(t, lsip.derivative(path, t) <= speed + 0.5))
+    solution = lsip.Problem(lsip.minimize(jerk), said).solve(verbose=False)
+    assert solution.certified
+    assert solution.upper <= solution.atol <= 1e-11
+    assert len(solution.history) <= 5
     solution.verify()
 
 

@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..deadline import EFFORT, check
+from .boxes import Bools, Halving, search_boxes
 from .graph import Expression, Index
 from .interval import EPS, Array, up
 from .jets import triangle
 from .quadratics import middle
 from .tape import Tape
-
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,27 +63,9 @@ class Inequalities:
 
         `known` are solutions (N, m), as far as floats can tell: where they lie, nothing can be gained.
         """
-        low, high = known.min(axis=0, initial=np.inf), known.max(axis=0, initial=-np.inf)
-        lower, upper = lower.copy(), upper.copy()
-        for _ in range(80):  # rounds of halving
-            check("index set")
-            kept = ~self.fail(lower, upper)
-            lower, upper = lower[kept], upper[kept]
-            if not len(lower):
-                return None
-            centre = middle(lower, upper)[0]
-            inside = centre[(self.values(centre) >= 0).all(axis=1)]
-            low, high = (
-                np.minimum(low, inside.min(axis=0, initial=np.inf)),
-                np.maximum(high, inside.max(axis=0, initial=-np.inf)),
-            )
-            slack = 1e-4 * (upper.max(axis=0) - lower.min(axis=0))  # of the bounding box, that may be left over
-            open_boxes = ((lower < low - slack) | (upper > high + slack)).any(axis=1)
-            open_boxes &= (upper > lower).any(axis=1)
-            if not open_boxes.any() or len(lower) > EFFORT.boxes:
-                break
-            lower, upper = _halved(lower, upper, np.flatnonzero(open_boxes))
-        return lower.min(axis=0), upper.max(axis=0)
+        search = _OuterSearch(self, lower, upper, known)
+        search_boxes(search)
+        return (search.lower.min(axis=0), search.upper.max(axis=0)) if len(search.lower) else None
 
     def nearest(self, y: Array, start: Array, lower: Array, upper: Array, size: float) -> tuple[Array, Bools]:
         """Points of a box near y (N, m) that keep the inequalities, found from `start`, and whether they do."""
@@ -134,16 +115,29 @@ class Inequalities:
         return np.asarray(((value >= 0) | (away <= 1e-12 * size)).all(axis=1))
 
 
-def _halved(lower: Array, upper: Array, chosen: NDArray[np.intp]) -> tuple[Array, Array]:
-    """All boxes, the chosen ones cut in two along their widest sides."""
-    kept = np.ones(len(lower), dtype=bool)
-    kept[chosen] = False
-    a, b = lower[chosen], upper[chosen]
-    n, axis = np.arange(len(a)), (b - a).argmax(axis=1)
-    cut = 0.5 * a[n, axis] + 0.5 * b[n, axis]
-    left, right = b.copy(), a.copy()
-    left[n, axis] = right[n, axis] = cut
-    return np.concatenate([lower[kept], a, right]), np.concatenate([upper[kept], left, b])
+class _OuterSearch(Halving):
+    """The boxes that may hold solutions; halved are those beyond what is known of these."""
+
+    what = "index set"
+
+    def __init__(self, part: Inequalities, lower: Array, upper: Array, known: Array) -> None:
+        super().__init__(lower, upper)
+        self.part, self.rounds = part, 80
+        self.low, self.high = known.min(axis=0, initial=np.inf), known.max(axis=0, initial=-np.inf)
+        self.width = np.ones_like(self.width)
+
+    def open(self) -> NDArray[np.intp] | None:
+        self.keep(~self.part.fail(self.lower, self.upper))
+        self.rounds -= 1
+        if not len(self.lower) or self.rounds < 0:
+            return None
+        centre = middle(self.lower, self.upper)[0]
+        inside = centre[(self.part.values(centre) >= 0).all(axis=1)]
+        self.low = np.minimum(self.low, inside.min(axis=0, initial=np.inf))
+        self.high = np.maximum(self.high, inside.max(axis=0, initial=-np.inf))
+        slack = 1e-4 * (self.upper.max(axis=0) - self.lower.min(axis=0))  # of the bounding box, that may be left over
+        beyond = ((self.lower < self.low - slack) | (self.upper > self.high + slack)).any(axis=1)
+        return None if len(beyond) > EFFORT.boxes else np.flatnonzero(beyond & (self.upper > self.lower).any(axis=1))
 
 
 def _quadratic_program(inverse: Array, gradient: Array, rows: Array, heights: Array) -> tuple[Array, Array]:

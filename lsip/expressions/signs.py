@@ -14,22 +14,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, combinations, pairwise
 from math import comb, prod
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..deadline import EFFORT, check
+from ..deadline import EFFORT
 from ..domains import Cell
+from .boxes import Bools, Halving, search_boxes
 from .chart import CellChart
 from .graph import Expression, Index, as_expression
 from .interval import Array
+from .operands import Ints
 from .parameter import Values
 from .polynomials import Polynomials
 from .ring import Polynomial
 from .tape import Tape
-
-Bools = NDArray[np.bool_]
 
 
 class Open(NamedTuple):
@@ -63,19 +62,21 @@ class GuardedCell:
         return _SignSearch(self, CellChart(self.cell, self.indices), formula).run()
 
 
-class _SignSearch:
+class _SignSearch(Halving):
     """The boxes of a cell on which some element of a formula may be negative."""
 
+    what = "signs"
+
     def __init__(self, part: GuardedCell, chart: CellChart, formula: Expression) -> None:
-        self.chart, self.size = chart, formula.size
         cell = part.cell
+        super().__init__(cell.lower, cell.upper)
+        self.chart, self.size, self.found = chart, formula.size, cast("Open | None", None)
         inside = () if cell.inside is None else (as_expression(cell.inside(chart.coordinates)),)
         self.guards = [g.size for g in part.guards]
         self.cuts = sum(e.size for e in inside)
         outputs = (formula, *part.guards, *inside)
         self.tape = self._tape(outputs, part.values)
         self.alone = self._tape((formula,), part.values)
-        self.lower, self.upper = cell.lower, cell.upper
         own = Polynomials.of(self.alone)
         self.polynomials = None if own is None else _written_out(own)
         self.settled = np.zeros(self.size, dtype=bool)  # nonnegative because the set is where that holds
@@ -83,9 +84,8 @@ class _SignSearch:
         for e in (*part.guards, *inside) if own is not None else ():
             known = Polynomials.of(self._tape((e,), part.values))
             cuts = [] if known is None else _written_out(known)
-            each = (
-                any(e is g for g in part.guards) and e.size == self.size
-            )  # a guard of an element says nothing about the others
+            # A guard of an element says nothing about the others.
+            each = any(e is g for g in part.guards) and e.size == self.size
             known_cuts += [(each, cuts)]
         for k, p in enumerate(self.polynomials or ()):
             mine = [q for each, cuts in known_cuts for q in (cuts[k : k + 1] if each else cuts)]
@@ -96,27 +96,28 @@ class _SignSearch:
         return Tape(outputs, self.chart.indices, self.chart.instead or None, values)
 
     def run(self) -> Open | None:
-        lower, upper = self.lower, self.upper
-        width = upper.max(axis=0) - lower.min(axis=0)
-        while len(lower):
-            check("signs")
-            left = self._left(lower, upper)
-            kept = left.any(axis=1)
-            lower, upper, left = lower[kept], upper[kept], left[kept]
-            kept = self._sharper(lower, upper, left)
-            lower, upper = lower[kept], upper[kept]
-            centre = np.clip(0.5 * lower + 0.5 * upper, lower, upper)
-            negative = self._negative(centre)
-            if negative.any():
-                point = self.chart.points(centre[negative][:1])[0]
-                return Open(point, point)
-            small = ((upper - lower) <= 2.0**-30 * width).all(axis=1)  # not halved any further
-            if len(lower) and (small.any() or len(lower) > EFFORT.boxes):
-                first = int(np.argmax(small))
-                found = self.chart.enclosed(lower[first : first + 1], upper[first : first + 1])
-                return Open(found[0][0], found[1][0])
-            lower, upper = halves(lower, upper, width)
-        return None
+        """None if nothing is negative."""
+        search_boxes(self)
+        return self.found
+
+    def open(self) -> Ints | None:
+        left = self._left(self.lower, self.upper)
+        kept = left.any(axis=1)
+        self.keep(kept)
+        self.keep(self._sharper(self.lower, self.upper, left[kept]))
+        centre = self.middle
+        negative = self._negative(centre)
+        if negative.any():
+            point = self.chart.points(centre[negative][:1])[0]
+            self.found = Open(point, point)
+            return None
+        small = ((self.upper - self.lower) <= 2.0**-30 * self.width).all(axis=1)  # not halved any further
+        if len(self.lower) and (small.any() or len(self.lower) > EFFORT.boxes):
+            first = [int(np.argmax(small))]
+            found = self.chart.enclosed(self.lower[first], self.upper[first])
+            self.found = Open(found[0][0], found[1][0])
+            return None
+        return self.all
 
     def _parts(self, lower: Array, upper: Array) -> tuple[Array, Array, list[tuple[Array, Array]], Array]:
         """Ends of the formula (N, size), of the guards, and the upper ends of what is nonnegative on the set."""
@@ -165,16 +166,6 @@ class _SignSearch:
         for a, b in pairwise(ends.tolist()):
             negative &= found.lo[:, a:b] >= 0
         return np.asarray(negative.any(axis=1) & (found.lo[:, ends[-1] :] >= 0).all(axis=1))
-
-
-def halves(lower: Array, upper: Array, width: Array) -> tuple[Array, Array]:
-    """Both halves of every box, along its longest side relative to `width`."""
-    rows = np.arange(len(lower))
-    axis = ((upper - lower) / np.where(width > 0, width, np.inf)).argmax(axis=1)
-    middle = 0.5 * lower[rows, axis] + 0.5 * upper[rows, axis]
-    left, right = upper.copy(), lower.copy()
-    left[rows, axis] = right[rows, axis] = middle
-    return np.concatenate([lower, right]), np.concatenate([left, upper])
 
 
 def _written_out(found: Polynomials) -> list[Polynomial]:

@@ -16,15 +16,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deadline import EFFORT, check
+from ..deadline import EFFORT
 from ..domains import Cell, Domain
 from ..errors import ModelError
+from .boxes import Halving, search_boxes
 from .chart import CellChart
 from .graph import Expression, Index, as_expression
 from .kinks import Select
+from .operands import Ints
 from .parameter import Values
 from .printing import text
-from .signs import GuardedCell, halves
+from .signs import GuardedCell
 from .tape import Tape
 
 Array = NDArray[np.float64]
@@ -101,8 +103,10 @@ def coordinates(indices: tuple[Index, ...]) -> tuple[str, ...]:
     return tuple(i.name if i.domain.scalar else f"{i.name}[{k}]" for i in indices for k in range(i.domain.dim))
 
 
-class _UndefinedSearch:
+class _UndefinedSearch(Halving):
     """The boxes of a cell on which some output may be nan or infinite."""
+
+    what = "formulas"
 
     def __init__(
         self,
@@ -112,53 +116,55 @@ class _UndefinedSearch:
         values: Values | None,
         cell: Cell,
     ) -> None:
+        super().__init__(cell.lower, cell.upper)
         self.indices, self.domain, self.cell, self.values = indices, domain, cell, values
         self.chart = CellChart(cell, indices)
         self.tape = Tape(outputs, self.chart.indices, self.chart.instead or None, values)
         inside = None if cell.inside is None else as_expression(cell.inside(self.chart.coordinates))
         self.cuts = None if inside is None else Tape((inside,), self.chart.indices)
         self.within: dict[int, Ends] = {}
+        self.found: UndefinedPlace | None = None
+        self.first: tuple[Array, Array] | None = None  # a box that is open where there are too many
 
     def run(self) -> UndefinedPlace | None:
-        lower, upper = self.cell.lower, self.cell.upper
-        width = upper.max(axis=0) - lower.min(axis=0)
-        lower, upper, doubtful = self._left(lower, upper)
-        if len(lower):
+        """None if everything is defined."""
+        doubtful = self._leave()
+        if len(self.lower):
             self.within = dict(self._settled(doubtful))
-        first: tuple[Array, Array] | None = None
-        while len(lower):
-            check("formulas")
-            lower, upper, _ = self._left(lower, upper)
-            point = self._undefined_point(lower, upper)
-            if point is not None:
-                return point
-            small = ((upper - lower) <= np.maximum(1e-6 * width, _grain(lower, upper))).all(axis=1)  # as good as points
-            if small.any():
-                return self._place(lower[small][:1], upper[small][:1])
-            if len(lower) > EFFORT.boxes and first is None:
-                first = lower[:1], upper[:1]
-            if first is not None:  # it is open already: a few boxes lead to a sharper place
-                lower, upper = lower[:64], upper[:64]
-            lower, upper = halves(lower, upper, width)
-        return None if first is None else self._place(*first)
+        search_boxes(self)
+        return self.found or (None if self.first is None else self._place(*self.first))
 
-    def _left(self, lower: Array, upper: Array) -> tuple[Array, Array, set[int]]:
-        """Boxes that meet the set, and on which something may be undefined."""
-        if self.cuts is not None and len(lower):
-            with np.errstate(all="ignore"):
-                met = ~(self.cuts.enclose(lower, upper).hi < 0).any(axis=1)
-            lower, upper = lower[met], upper[met]
-        if not len(lower):
-            return lower, upper, set()
-        found = self.tape.absent(lower, upper, self.within)
-        bad = found.outputs.any(axis=1)
-        return lower[bad], upper[bad], found.nodes
-
-    def _undefined_point(self, lower: Array, upper: Array) -> UndefinedPlace | None:
-        """A point of the set at which something is nan or infinite, among the middles of boxes."""
-        if not len(lower):
+    def open(self) -> Ints | None:
+        self._leave()
+        grain = np.maximum(1e-6 * self.width, _grain(self.lower, self.upper))
+        small = np.flatnonzero((self.upper - self.lower <= grain).all(axis=1))[:1]  # as good as points
+        self.found = self._undefined_point()
+        if self.found is None and len(small):
+            self.found = self._place(self.lower[small], self.upper[small])
+        if self.found is not None:
             return None
-        z = np.clip(0.5 * lower + 0.5 * upper, lower, upper)
+        if len(self.lower) > EFFORT.boxes and self.first is None:
+            self.first = self.lower[:1], self.upper[:1]
+        if self.first is not None:  # it is open already: a few boxes lead to a sharper place
+            self.keep(slice(64))
+        return self.all
+
+    def _leave(self) -> set[int]:
+        """Keep boxes that meet the set, and on which something may be undefined; which nodes are in doubt."""
+        if self.cuts is not None and len(self.lower):
+            with np.errstate(all="ignore"):
+                self.keep(~(self.cuts.enclose(self.lower, self.upper).hi < 0).any(axis=1))
+        if not len(self.lower):
+            return set()
+        found = self.tape.absent(self.lower, self.upper, self.within)
+        self.keep(found.outputs.any(axis=1))
+        return found.nodes
+
+    def _undefined_point(self) -> UndefinedPlace | None:
+        """A point of the set at which something is nan or infinite, among the middles of boxes."""
+        if not len(self.lower):
+            return None
+        z = self.middle
         with np.errstate(all="ignore"):
             bad = np.flatnonzero(~np.isfinite(self.tape.values(z)).all(axis=1))
         points = self.chart.points(z[bad])

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..deadline import EFFORT, check
+from ..expressions.boxes import search_boxes
 from ..expressions.interval import EPS, Array, Interval, down, up
 from ..expressions.jets import triangle
 from ..expressions.quadratics import Quadratic
@@ -53,7 +54,7 @@ class Boxes:
         """(N, 1), of the cube."""
         return np.ldexp(1.0, -self.depth.sum(axis=1))[:, None]
 
-    def take(self, which: NDArray[np.bool_]) -> Boxes:
+    def take(self, which: Ints) -> Boxes:
         """Some of them."""
         return Boxes(*(getattr(self, f)[which] for f in FIELDS))
 
@@ -67,18 +68,30 @@ FIELDS = tuple(f.name for f in fields(Boxes))
 
 def means(tape: Tape) -> Interval:
     """The means (K,) of all outputs of a tape over the unit cube; infinite where no bound was found."""
-    k = tape.dim
-    boxes = _enclosed(tape, np.zeros((1, k)), np.zeros((1, k), dtype=np.intp))
-    accuracy = TUNING.accuracies[min(k, len(TUNING.accuracies)) - 1]
-    # After so many boxes, whose means are added up exactly, the enclosure is what it is.
-    most = min(EFFORT.exact // max(k - 1, 1), EFFORT.entries // max(sum(tape.sizes), 1))
-    while len(boxes.lower) < most:
-        size = _sizes(boxes)
-        split = _loose(boxes, size, accuracy)
-        if not split.any():
-            break
-        boxes = boxes.take(~split).joined(_halved(tape, boxes.take(split), size))
-    return _total(boxes)
+    search = _MeanSearch(tape)
+    search_boxes(search)
+    return _total(search.boxes)
+
+
+class _MeanSearch:
+    """Boxes that are split until their means are sharp enough."""
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape, k = tape, tape.dim
+        self.boxes = _enclosed(tape, np.zeros((1, k)), np.zeros((1, k), dtype=np.intp))
+        self.accuracy = TUNING.accuracies[min(k, len(TUNING.accuracies)) - 1]
+        # After so many boxes, whose means are added up exactly, the enclosure is what it is.
+        self.most = min(EFFORT.exact // max(k - 1, 1), EFFORT.entries // max(sum(tape.sizes), 1))
+
+    def open(self) -> Ints | None:
+        if len(self.boxes.lower) >= self.most:
+            return None
+        self.size = _sizes(self.boxes)
+        return np.flatnonzero(_loose(self.boxes, self.size, self.accuracy))
+
+    def split(self, chosen: Ints) -> None:
+        halved = _halved(self.tape, self.boxes.take(chosen), self.size)
+        self.boxes = self.boxes.take(np.delete(np.arange(len(self.boxes.lower)), chosen)).joined(halved)
 
 
 def _sizes(boxes: Boxes) -> Array:

@@ -232,12 +232,19 @@ class DeclaredRows:
         found: NDArray[np.bool_] = ~((box.hi - box.lo).max(axis=1, initial=0.0) <= np.sqrt(EPS) * size)
         return found
 
+    def taped(self, cell: Cell) -> Tape:
+        """All numbers as functions of the coordinates of a cell that no inequalities cut."""
+        return self._over(CellChart(cell, self.indices)) if cell.place else self.tape
+
+    def _over(self, chart: CellChart, *others: Expression) -> Tape:
+        return Tape((*self.outputs, *others), chart.indices, chart.instead, self.tape.known)
+
     def quadratics(self, cell: Cell) -> Enclosure:
-        chart, known = CellChart(cell, self.indices), self.tape.known
         if cell.inside is None:
-            return (Tape(self.outputs, chart.indices, chart.instead, known) if cell.place else self.tape).quadratics
+            return self.taped(cell).quadratics
+        chart = CellChart(cell, self.indices)
         inside = cell.inside(chart.coordinates)
-        tape = Tape((*self.outputs, inside), chart.indices, chart.instead, known)
+        tape = self._over(chart, inside)
 
         def enclose(
             lower: Array, upper: Array, pieces: Pieces, order: int

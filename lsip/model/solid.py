@@ -13,13 +13,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deadline import check
 from ..domains import Cell
+from ..expressions.boxes import Bools, Halving, search_boxes
 from ..expressions.chart import CellChart
 from ..expressions.graph import Expression, Index, as_expression
 from ..expressions.polynomials import Polynomials
 from ..expressions.ring import Polynomial
-from ..expressions.signs import halves, nonnegative_on, product_of
+from ..expressions.signs import nonnegative_on, product_of
 from ..expressions.tape import Tape
 
 Array = NDArray[np.float64]
@@ -97,39 +97,10 @@ class _Cuts:
 
     def room(self, lower: Array, upper: Array) -> bool:
         """Whether some box, of positive width along all free coordinates, is proven to lie in the set."""
-        tape = Tape((self.inside,), self.chart.indices)
-        width = upper - lower
-        low, high = lower[None], upper[None]
+        search = _RoomSearch(Tape((self.inside,), self.chart.indices), lower, upper)
         with np.errstate(all="ignore"):
-            most = tape.enclose(low, high).hi[0]
-            margin = np.where(np.isfinite(most), TUNING.margin * np.maximum(most, 0.0), 0.0)
-
-            def holds(a: Array, b: Array) -> NDArray[np.bool_]:
-                lo = tape.enclose(a, b).lo
-                kept = np.asarray(((lo > margin) | ((lo >= 0) & (most <= 0))).all(axis=1))
-                if kept.any():
-                    kept[kept] = ~tape.absent(a[kept], b[kept]).outputs.any(axis=1)
-                return kept
-
-            for _ in range(DIGITS * len(lower)):  # until no double lies between the ends
-                check("index set")
-                kept = ~(tape.enclose(low, high).hi < 0).any(axis=1)
-                low, high = low[kept], high[kept]
-                if not len(low):
-                    return False
-                middle = np.clip(0.5 * low + 0.5 * high, low, high)
-                reach = TUNING.radius * (high - low)
-                around = np.maximum(middle - reach, low), np.minimum(middle + reach, high)
-                if any((_wide(a, b, width) & holds(a, b)).any() for a, b in (around, (low, high))):
-                    return True
-                if not (width > 0).any():
-                    return False
-                if len(low) > TUNING.most_boxes:
-                    slack = np.nan_to_num(tape.values(middle) - margin, nan=-np.inf).min(axis=1)
-                    best = np.argsort(-slack)[: TUNING.most_boxes]
-                    low, high = low[best], high[best]
-                low, high = halves(low, high, width)
-        return False
+            search_boxes(search)
+        return search.found
 
     def flattened(self, flat: Flat, lower: Array, upper: Array) -> Flat:
         """The same with coordinates that opposite inequalities determine, and proven where the rest has room then."""
@@ -161,9 +132,44 @@ class _Cuts:
         return replace(flat, proven=_has_room(left, [j for j in range(dim) if j not in gone], ends))
 
 
-def _wide(lower: Array, upper: Array, width: Array) -> NDArray[np.bool_]:
-    """Which boxes have a width along all coordinates that have one: doubles cannot be divided for ever."""
-    return np.asarray(((upper > lower) | (width == 0)).all(axis=1))
+class _RoomSearch(Halving):
+    """The boxes of one that may meet a set, and whether one of positive width is proven to lie in it."""
+
+    what = "index set"
+
+    def __init__(self, tape: Tape, lower: Array, upper: Array) -> None:
+        super().__init__(lower[None], upper[None])
+        self.tape, self.found = tape, False
+        self.rounds = DIGITS * len(lower)  # until no double lies between the ends
+        with np.errstate(all="ignore"):
+            self.most = tape.enclose(self.lower, self.upper).hi[0]
+            self.margin = np.where(np.isfinite(self.most), TUNING.margin * np.maximum(self.most, 0.0), 0.0)
+
+    def open(self) -> NDArray[np.intp] | None:
+        self.rounds -= 1
+        self.keep(~(self.tape.enclose(self.lower, self.upper).hi < 0).any(axis=1))
+        if self.rounds < 0 or not len(self.lower):
+            return None
+        middle, reach = self.middle, TUNING.radius * (self.upper - self.lower)
+        around = np.maximum(middle - reach, self.lower), np.minimum(middle + reach, self.upper)
+        self.found = any((self._wide(*ends) & self._holds(*ends)).any() for ends in (around, (self.lower, self.upper)))
+        if self.found or not (self.width > 0).any():
+            return None
+        if len(middle) > TUNING.most_boxes:
+            slack = np.nan_to_num(self.tape.values(middle) - self.margin, nan=-np.inf).min(axis=1)
+            self.keep(np.argsort(-slack)[: TUNING.most_boxes])
+        return self.all
+
+    def _wide(self, lower: Array, upper: Array) -> Bools:
+        """Which boxes have a width along all coordinates that have one: doubles cannot be divided for ever."""
+        return np.asarray(((upper > lower) | (self.width == 0)).all(axis=1))
+
+    def _holds(self, lower: Array, upper: Array) -> Bools:
+        lo = self.tape.enclose(lower, upper).lo
+        kept = np.asarray(((lo > self.margin) | ((lo >= 0) & (self.most <= 0))).all(axis=1))
+        if kept.any():
+            kept[kept] = ~self.tape.absent(lower[kept], upper[kept]).outputs.any(axis=1)
+        return kept
 
 
 def _has_room(rows: list[Polynomial], free: list[int], ends: list[tuple[Fraction, Fraction]]) -> bool:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..expressions.interval import Interval
     from ..expressions.quadratics import Quadratic
     from ..expressions.ring import Polynomial
+    from ..expressions.tape import Tape
     from ..expressions.waves import Waves
 
 Array = NDArray[np.float64]
@@ -202,6 +203,14 @@ class Renewable(Protocol):
 
     def renewal(self, cell: Cell, before: Hashable) -> Renewal | None:
         """What differs from the rows of that `data_key`; None where everything may."""
+
+
+@runtime_checkable
+class Taped(Protocol):
+    """Rows that are formulas."""
+
+    def taped(self, cell: Cell) -> Tape:
+        """All numbers as functions of the coordinates of a cell that no inequalities cut."""
 
 
 @runtime_checkable

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..deadline import EFFORT, beat, check, left
 from ..errors import OutOfTime
+from ..expressions.boxes import search_boxes
 from .base import Array, EnclosableViolation, Ints, Separation, Weighted, Work
 from .bernstein import Bernstein, RationalRow, rational_rows
 from .bounder import BoxBounds, swing
@@ -153,31 +154,38 @@ class BoxSearch:
         began = time.perf_counter()
         for k in range(len(self.partitions)):
             self.begin(k)
-        rounds, now = 0, time.perf_counter()
-        bounding = (now - began) / max(sum(c.n for c in self.partitions), 1)
-        pace = 1 / (4 * (bounding + max((c.cost for c in self.partitions), default=1.0)))  # each becomes a few
-        self.deadline = deadline = now + min(self.options.seconds, left())
-        while now <= deadline:
-            above = [np.flatnonzero(_largest(b) > self.goal) for b in self.bounds]
-            open_rows = [rows[c.splittable(rows)] for rows, c in zip(above, self.partitions, strict=True)]
-            if not sum(map(len, above)) or (self.best > self.alert and rounds >= self.options.rounds):
-                break
-            most = int(max(1, min(pace * (deadline - now), 1e9)))  # so that a round ends in time
-            beat(f"branch-and-bound, {sum(c.n for c in self.partitions)} boxes")
-            try:
-                split = sum(self._split(k, rows, most) for k, rows in enumerate(open_rows) if len(rows))
-                if not sum(map(len, open_rows)):  # rounding, not width, keeps bounds up
-                    split = sum(self.partitions[k].n for k, rows in enumerate(above) if len(rows) and self._sharpen(k))
-                if self.enclosed >= self.estimate_at or not split:
-                    self._estimate()
-            except OutOfTime:
-                break
-            if not split:
-                break
-            began, now = now, time.perf_counter()
-            pace = min(pace, split / max(now - began, 1e-9))  # parts that are new to a round may cost more
-            self.seconds += now - began
-            rounds += 1
+        self.now = time.perf_counter()
+        bounding = (self.now - began) / max(sum(c.n for c in self.partitions), 1)
+        cost = bounding + max((c.cost for c in self.partitions), default=1.0)
+        self.rounds, self.stuck, self.pace = 0, False, 1 / (4 * cost)  # each becomes a few
+        self.deadline = self.now + min(self.options.seconds, left())
+        search_boxes(self, self.deadline)
+
+    def open(self) -> list[Ints] | None:
+        """The boxes of each cell with bounds above the goal; None if it is reached, or nothing helps any more."""
+        above = [np.flatnonzero(_largest(b) > self.goal) for b in self.bounds]
+        done = self.stuck or (self.best > self.alert and self.rounds >= self.options.rounds)
+        return None if done or not any(map(len, above)) else above
+
+    def split(self, chosen: list[Ints]) -> None:
+        """Split the worst of these boxes, or go on with sharper bounders."""
+        most = int(max(1, min(self.pace * (self.deadline - self.now), 1e9)))  # so that a round ends in time
+        beat(f"branch-and-bound, {sum(c.n for c in self.partitions)} boxes")
+        rows = [above[c.splittable(above)] for above, c in zip(chosen, self.partitions, strict=True)]
+        try:
+            split = sum(self._split(k, some, most) for k, some in enumerate(rows) if len(some))
+            if not any(map(len, rows)):  # rounding, not width, keeps bounds up
+                split = sum(self.partitions[k].n for k, above in enumerate(chosen) if len(above) and self._sharpen(k))
+            if self.enclosed >= self.estimate_at or not split:
+                self._estimate()
+        except OutOfTime:
+            split = 0
+        self.stuck = not split
+        if split:
+            began, self.now = self.now, time.perf_counter()
+            self.pace = min(self.pace, split / max(self.now - began, 1e-9))  # parts that are new may cost more
+            self.seconds += self.now - began
+            self.rounds += 1
 
     @cached_property
     def _rational(self) -> list[RationalRow] | None:

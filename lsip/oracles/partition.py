@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..deadline import EFFORT
 from ..domains import Cell
+from ..expressions.boxes import halves
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
 from .base import Array, Ints, Pieces, Rows
@@ -183,13 +184,9 @@ class BoxPartition:
 def _halve(lower: Array, upper: Array, pays: Array, pieces: Pieces) -> tuple[Array, Array, Array, Pieces]:
     """Cut every box in two along the axis where that pays most."""
     axis = np.where(upper > lower, pays, -1.0).argmax(1)
-    n = np.arange(len(lower))
-    cut = 0.5 * lower[n, axis] + 0.5 * upper[n, axis]
-    left, right = upper.copy(), lower.copy()
-    left[n, axis] = cut
-    right[n, axis] = cut
+    right, left = halves(lower, upper, axis)
     half = pays.copy()
-    half[n, axis] *= 0.5
+    half[np.arange(len(lower)), axis] *= 0.5
     double = None if pieces is None else np.concatenate([pieces, pieces])
     return np.concatenate([lower, right]), np.concatenate([left, upper]), np.concatenate([half, half]), double
 

@@ -21,10 +21,9 @@ from ..domains.proven import LOST
 from ..expressions.interval import EPS
 from ..expressions.jets import triangle
 from ..expressions.quadratics import Quadratic, cubic_weights, quadratic_weights
-from ..expressions.tape import Tape
 from ..kernel import native
 from ..kernel.native import Leaves, Weights, in_use
-from .base import Array, Enclosure, Ints, Pieces, Renewable, Rows, capable
+from .base import Array, Enclosure, Ints, Pieces, Renewable, Rows, Taped, capable
 from .bounder import Bounder, BoxBounds, BoxView, QuadraticBounder, at_once, shares
 from .partition import BoxPartition
 from .sides import cut_off, kinked
@@ -51,14 +50,13 @@ class Taylor(QuadraticBounder):
 
     def __init__(self, family: Rows, cell: Cell, order: int = 2, kept: bool = True) -> None:
         super().__init__(family, cell)
-        self.order, self.kept, self._enclose = order, kept, self._enclosure(family)
+        self.order, self.kept, source = order, kept, capable(family)
+        self._rows = source.taped(cell) if isinstance(source, Taped) and cell.inside is None else None
+        self._enclose: Enclosure = family.quadratics(cell) if self._rows is None else self._rows.quadratics
         self.levels = self.quadratic + (len(cubic_weights(self.dim)) if order == 3 else 0)
         self.shared = bool((family.columns == family.columns[0]).all())
         self.kinks = 0
         self._narrow: tuple[Ints, native.NativeTape] | None = None  # the columns that had weight last, and their tape
-
-    def _enclosure(self, family: Rows) -> Enclosure:
-        return family.quadratics(self.cell)
 
     def other(self, family: Rows) -> Taylor:
         """The same for other rows."""
@@ -72,9 +70,8 @@ class Taylor(QuadraticBounder):
     @property
     def tape(self) -> native.NativeTape | None:
         """The rows in the compiled kernel, where nothing else has to be known of boxes: no kink, no curved boundary."""
-        tape = getattr(self._enclose, "__self__", None)
-        plain = self.cell.inside is None and 1 < self.dim <= native.MOST_DIMENSIONS
-        return tape.native if plain and in_use() and isinstance(tape, Tape) and not tape.kink_count else None
+        tape = self._rows if 1 < self.dim <= native.MOST_DIMENSIONS and in_use() else None
+        return None if tape is None or tape.kink_count else tape.native
 
     def changed(self, columns: dict[str, Any], n: int, family: Rows, before: Hashable) -> Bounder | None:
         """The same with other enclosures of some numbers."""
@@ -211,6 +208,7 @@ class Taylor(QuadraticBounder):
         """
         tape, lost = self.tape, LOST * (weights != 0).any(axis=1)
         assert tape is not None
+        assert self._rows is not None
         used = np.array((weights if spread is None else np.abs(weights) + spread).any(axis=0), dtype=np.bool_)
         used[-1] = True  # the right-hand side
         if 2 * used.sum() <= self.width:
@@ -221,8 +219,9 @@ class Taylor(QuadraticBounder):
         if self._narrow is None or not np.array_equal(self._narrow[0], columns):
             first = (np.arange(self.p)[:, None] * (self.width - 1) + columns[:-1]).ravel()
             outputs = np.concatenate([first, self.p * (self.width - 1) + np.arange(self.p)])
-            instructions = self._enclose.__self__.instructions.only(outputs)  # type: ignore[attr-defined]
-            self._narrow = columns, instructions.native()
+            instructions = self._rows.instructions
+            assert instructions is not None  # as of the tape
+            self._narrow = columns, instructions.only(outputs).native()
         few = weights[:, columns], None if spread is None else spread[:, columns]
         return self._narrow[1], Weights(*few, lost, self.scale, self._rounding)
 

@@ -72,6 +72,10 @@ def balanced(
     moved = bool((paid != centre).any())
     found = (_as_it_is(c, rows, dual, paid) or found) if moved else found
     better = _searched(program, c, dual, rows, found, paid, allowed, wide)
+    if better is None or not float(better[1].charge.sum()) <= allowed:
+        heavy, light = _by_weight(dual)
+        if light:  # which leave rounding in columns that nothing else would have to balance
+            better = _best(better, balanced(program, c, heavy, centre, allowed, (*spare, *light)))
     if better is None or (better[1].stands_for(better[0]) and not moved):
         return better
     stored = better[0] if better[1].stands_for(better[0]) else better[0].reweighted(centres(better[1].weight))
@@ -217,6 +221,13 @@ def _used(program: Program, dual: Dual) -> Dual:
     atoms = settled(program, (s for s in dual.support if s.multiplier > 0))
     mu = dual.row_multipliers if len(dual.row_multipliers) else np.zeros(program.finite_rows)
     return Dual(atoms, program.admissible(mu))
+
+
+def _by_weight(dual: Dual) -> tuple[Dual, tuple[Support, ...]]:
+    """The dual without atoms that hardly weigh anything beside the heaviest, and these."""
+    least = WEIGHING.likely * float(np.abs(dual.weights).max(initial=0.0))
+    light = tuple(s for s in dual.support if s.multiplier <= least)
+    return replace(dual, support=tuple(s for s in dual.support if s.multiplier > least)), light
 
 
 def _paid(rows: Rows, c: Array, dual: Dual, found: Weighed, centre: Array) -> Array:

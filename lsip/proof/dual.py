@@ -26,7 +26,7 @@ from ..expressions.polynomials import neighbours
 from ..masters.base import Matrix, is_sparse
 from .certificate import Array, Ints, Support, nowhere
 from .exact_systems import ExactSystem
-from .linear_algebra import exact_sums, product, solve
+from .linear_algebra import UNDERFLOW, exact_sums, product, solve
 from .rows import Mask, Rows, centres
 
 
@@ -66,8 +66,8 @@ class Dual:
         return np.concatenate([[s.multiplier for s in self.support], self.row_multipliers])
 
     def reweighted(self, weights: Array) -> Dual:
-        """The same rows with other multipliers."""
-        k = len(self.support)
+        """The same rows with other multipliers; what underflows in other units is none."""
+        k, weights = len(self.support), np.where(np.abs(weights) < UNDERFLOW, 0.0, weights)
         atoms = zip(self.support, weights[:k].tolist(), strict=True)
         support = tuple(s.weighing(w) for s, w in atoms)
         return Dual(support, weights[k:], self.balanced, self.basis)

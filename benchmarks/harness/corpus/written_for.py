@@ -98,3 +98,18 @@ def cones_in_odd_units(rng: Rng) -> Problem:
     return Problem(
         minimize(cost(size * residual)), [forall(t, x[0] / unit[0] + x[1] / unit[1] * t >= 0.1 * np.sin(5 * t))]
     )
+
+
+@drawn(8)
+def least_of_zero(rng: Rng) -> Problem:
+    """The least jerk of a trajectory of constant speed is 0, and one coordinate alone proves that."""
+    degree, time = int(rng.integers(5, 10)), float(rng.choice([1.0, 5.0, 10.0]))
+    t, jerk, said = Index("t", Interval(0, time)), Variable(name="jerk"), []
+    for k in range(2):
+        c, speed = Variable(degree + 1, name=f"c{k}"), round(rng.normal(), 2)
+        path = (t / time) ** np.arange(degree + 1) @ c
+        third = lsip.derivative(path, t, order=3)
+        said += [forall(t, third <= jerk), forall(t, -third <= jerk), c[0] == 0.5, c.sum() == 0.5 + speed * time]
+        if k == 0 and rng.random() < 0.7:
+            said.append(forall(t, lsip.derivative(path, t) <= speed + 0.5))
+    return Problem(minimize(jerk), said)
