@@ -6,33 +6,28 @@ lower bound needs no variable to balance exactly. Where that does not end the so
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from ..deadline import EFFORT
 from ..domains.lifted import Lifted, lifted
 from ..expressions.interval import TINY
-from ..masters.base import FiniteProgram
+from ..masters.base import MasterError
 from ..masters.checked import open_program
 from ..masters.clarabel import CLARABEL
+from ..masters.elastic import contradiction
 from ..masters.highs import HIGHS
-from ..model.program import STORAGE, Compilable, Program
+from ..model.program import STORAGE, Program
 from ..model.status import Status
 from ..proof.certificate import Array, Ints, Support
 from ..proof.prove import Lower, infeasible, prove_confined
-from ..reductions.chain import reduce, restate
+from ..reductions.chain import reduce
 from ..reductions.robust_counterpart import counterpart, unsuited
-from ..solution.solution import Solution
-from .driver import Steps, drive
-from .integer import IntegerRun
 from .linear import LinearRelaxation
 from .linear_master import ACCURACY
-from .loop import CutLoop
 from .options import Options
 from .rays import ROUNDED
 from .relaxation import Relaxation, counted, objective, separate
@@ -57,52 +52,6 @@ class CounterpartTuning:
 
 
 TUNING = CounterpartTuning()
-
-
-@dataclass(frozen=True)
-class Counterpart(Options):
-    """Solve one finite program that duality makes of constraints that are affine in their index.
-
-    For boxes, budgets, simplices, polytopes and finite sets it is a linear program; with balls and ellipsoids it is a
-    second-order cone program, which Clarabel solves. Products, intersections and unions of these are
-    known too. What is proven is the same as with an `Exchange`, which goes on where the counterpart leaves the gap
-    open; the options are those of an `Exchange`.
-
-    Examples
-    --------
-    >>> import lsip
-    >>> x, z = lsip.Variable(3, name="x", lower=0), lsip.Index("z", lsip.Budget(3, 1.5))
-    >>> problem = lsip.Problem(lsip.maximize(x.sum()), [lsip.forall(z, (2 + z) @ x <= 1)])
-    >>> solution = problem.solve(method=lsip.Counterpart(), verbose=False)
-    >>> print(solution.certified, round(solution.value, 6))
-    True 0.4
-    """
-
-    def solve(self, problem: Program | Compilable, *, verbose: bool = True) -> Solution:
-        """Solve a problem this way, with a progress table if `verbose`."""
-        began = time.perf_counter()
-        given = restate(problem)
-        compiling = time.perf_counter() - began
-        if given.integer.any():
-            run: Steps = IntegerRun(given, self, counterpart_run, problem, expected_whole(given, self), compiling)
-        else:
-            run = counterpart_run(given, self, problem, compiling=compiling)
-        return drive(run, verbose)
-
-
-def counterpart_run(
-    given: Program,
-    method: Options,
-    problem: Program | Compilable | None = None,
-    earlier: Sequence[Support] = (),
-    compiling: float = 0.0,
-) -> CutLoop:
-    """The counterpart of a linear program; index points known `earlier` say nothing that it does not know.
-
-    A program without any index is its own counterpart.
-    """
-    opened = CounterpartRelaxation if given.families else LinearRelaxation
-    return CutLoop(given, method, lambda _: opened(given, method), problem, compiling=compiling)
 
 
 def expected_whole(program: Program, options: Options) -> bool:
@@ -185,31 +134,19 @@ class CounterpartRelaxation(Relaxation):
         return point
 
     def _contradiction(self, state: State) -> End | None:
-        """The end, if every point is proven to break a robust row: the multipliers of the least violation say how.
-
-        That program has solutions, whatever the rows are.
-        """
-        finite, robust = self.finite, self._robust()
+        """The end, if every point is proven to break a robust row: the multipliers of the least violation say how."""
+        finite = self.finite
         if finite.cones:
             return None
-        one = sparse.csr_array(
-            (-np.ones(len(robust)), (robust, np.zeros(len(robust), dtype=int))), (len(finite.row_upper), 1)
-        )
-        A = sparse.hstack([finite.A, one], format="csr")
-        elastic = FiniteProgram(
-            np.append(np.zeros(len(finite.c)), 1.0),
-            np.append(finite.lower, 0.0),
-            np.append(finite.upper, np.inf),
-            A,
-            finite.row_lower,
-            finite.row_upper,
-        )
-        found = open_program(HIGHS, elastic, state.tol).optimum(interior=True)
-        if found is None or found[0][-1] <= state.tol:
+        try:
+            slack, multipliers = contradiction(HIGHS, finite, state.tol)
+        except MasterError:
             return None
-        x, spare = found[0][: self.program.n], self.finite.inverse(finite.central())[0]
-        for support, rows in (self._simple(found[1]), self.finite.inverse(found[1])):
-            certificate = infeasible(self.program, support, rows, x, spare)
+        if slack <= state.tol:
+            return None
+        spare = finite.inverse(finite.central())[0]
+        for support, rows in (self._simple(multipliers), finite.inverse(multipliers)):
+            certificate = infeasible(self.program, support, rows, state.x, spare)
             if certificate is not None:
                 return End(Status.INFEASIBLE, certificate=certificate)
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -193,7 +194,7 @@ def decompose(
         raise ModelError(f"`start` is a list of points, lsip.Extreme(x, bound); got {shown(start)}.")
     points = tuple(start)
     run = CutLoop(
-        program, options, lambda clock: DecomposedRelaxation(program, maximise, points, options), problem, Decomposition
+        program, options, partial(DecomposedRelaxation, program, maximise, points, options), problem, Decomposition
     )
     found = drive(run, verbose)
     assert isinstance(found, Decomposition)

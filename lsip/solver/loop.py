@@ -54,7 +54,7 @@ class CutLoop(Search):
         self,
         given: Program,
         options: Options,
-        opened: Callable[[Clock], Relaxation],
+        opened: Callable[[], Relaxation],
         problem: Program | Compilable | None = None,
         answer: type[Solution] = Solution,
         compiling: float = 0.0,
@@ -64,7 +64,7 @@ class CutLoop(Search):
         self.ready = False  # whether there was time enough to begin
         with suppress(OutOfTime), self.clock.running(), np.errstate(over="ignore", invalid="ignore"):
             with self.clock.on("compile"):
-                self._open(opened(self.clock))
+                self._open(opened())
             limited = options.time_limit is not None
             self.anytime = BoundsByTime(self.clock) if limited else BoundsByIteration(options.tuning)
             self.ready = True

@@ -1,4 +1,4 @@
-"""`Exchange`, how to solve, as a value; and `solve` and `exchange`, which do it."""
+"""`Exchange` and `Counterpart`, how to solve, as values; and `solve` and `exchange`, which do it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ from ..validation import shown
 from ..workers import at_work
 from ..workers import opened as workers
 from .alternation import alternation
-from .clock import Clock
 from .conic import ConicRelaxation
 from .conic_form import conic_rows
-from .counterpart import Counterpart, counterpart_run, expected_faster, expected_whole, unasked
+from .counterpart import CounterpartRelaxation, expected_faster, expected_whole, unasked
 from .driver import Steps, drive
 from .integer import IntegerRun
 from .linear import LinearRelaxation
@@ -32,8 +31,17 @@ from .relaxation import Relaxation
 from .warm_start import warm_start
 
 
+class Solving(Options):
+    """Options, as a value that solves."""
+
+    def solve(self, problem: Program | Compilable, *, verbose: bool = True) -> Solution:
+        """Solve a problem this way, with a progress table if `verbose`."""
+        with workers(self.workers) as pool, at_work(pool):
+            return drive(opened(problem, self), verbose)
+
+
 @dataclass(frozen=True)
-class Exchange(Options):
+class Exchange(Solving):
     """How to solve: by cuts at index points.
 
     Where nobody names an oracle, a master or the first points, a program that is affine in its index is solved as its
@@ -76,10 +84,25 @@ class Exchange(Options):
         The numbers that steer the method, for those who study it.
     """
 
-    def solve(self, problem: Program | Compilable, *, verbose: bool = True) -> Solution:
-        """Solve a problem this way, with a progress table if `verbose`."""
-        with workers(self.workers) as pool, at_work(pool):
-            return drive(opened(problem, self), verbose)
+
+@dataclass(frozen=True)
+class Counterpart(Solving):
+    """Solve one finite program that duality makes of constraints that are affine in their index.
+
+    For boxes, budgets, simplices, polytopes and finite sets it is a linear program; with balls and ellipsoids it is a
+    second-order cone program, which Clarabel solves. Products, intersections and unions of these are
+    known too. What is proven is the same as with an `Exchange`, which goes on where the counterpart leaves the gap
+    open; the options are those of an `Exchange`.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> x, z = lsip.Variable(3, name="x", lower=0), lsip.Index("z", lsip.Budget(3, 1.5))
+    >>> problem = lsip.Problem(lsip.maximize(x.sum()), [lsip.forall(z, (2 + z) @ x <= 1)])
+    >>> solution = problem.solve(method=lsip.Counterpart(), verbose=False)
+    >>> print(solution.certified, round(solution.value, 6))
+    True 0.4
+    """
 
 
 def chosen(given: tuple[object, ...], method: object, options: dict[str, Any]) -> Exchange | Counterpart:
@@ -149,21 +172,20 @@ def linear_run(
     earlier: Sequence[Support] = (),
     compiling: float = 0.0,
 ) -> CutLoop:
-    """A counterpart where that is expected to be faster, otherwise an exchange, of references where that suits.
+    """A solve without integers; index points known `earlier` are among its first."""
+    return CutLoop(given, method, partial(_first_relaxation, given, method, earlier), problem, compiling=compiling)
 
-    Index points known `earlier` are among its first.
+
+def _first_relaxation(given: Program, method: Options, earlier: Sequence[Support]) -> Relaxation:
+    """A counterpart where that is asked for or expected to be faster, otherwise an exchange; references if they suit.
+
+    Counterparts know every index point, and a program without any index is its own.
     """
-    if method.warm_start is None and not earlier and unasked(method) and conic_rows(given):
-        otherwise = partial(LinearRelaxation, given, method)
-        conic = partial(ConicRelaxation, options=method, otherwise=otherwise)
-        return CutLoop(given, method, lambda _: conic(reduce(given)), problem, compiling=compiling)
-    if expected_faster(given, method):
-        return counterpart_run(given, method, problem, compiling=compiling)
-    anew = partial(LinearRelaxation, given, method)
-
-    def begun(clock: Clock) -> Relaxation:
-        if method.warm_start is not None:
-            return warm_start(given, method, anew)
-        return anew(earlier) if earlier or not unasked(method) else alternation(given, method, anew)
-
-    return CutLoop(given, method, begun, problem, compiling=compiling)
+    anew, free, asked = partial(LinearRelaxation, given, method), unasked(method), isinstance(method, Counterpart)
+    if free and not asked and method.warm_start is None and not earlier and conic_rows(given):
+        return ConicRelaxation(reduce(given), method, otherwise=anew)
+    if asked or expected_faster(given, method):
+        return CounterpartRelaxation(given, method) if given.families else anew()
+    if method.warm_start is not None:
+        return warm_start(given, method, anew)
+    return anew(earlier) if earlier or not free else alternation(given, method, anew)

@@ -16,7 +16,6 @@ from ...model.status import Status
 from ...proof.certificate import Certificate, TrustAssumption
 from ...reductions.equilibration import Scaling
 from ...solution.solution import Solution
-from ...solver.clock import Clock
 from ...solver.conic import ConicRelaxation
 from ...solver.driver import drive
 from ...solver.loop import CutLoop
@@ -217,7 +216,7 @@ class Problem:
         layout = LeafLayout.of(self.variables())
         asked = NamedSolver(self.objective, self.finite, layout, canonical, named, theirs) if named else None
 
-        def opened(clock: Clock) -> ConicRelaxation:
+        def opened() -> ConicRelaxation:
             if asked is None:
                 return ConicRelaxation(program, chosen, backend(theirs), mine)
             return NamedRelaxation(program, chosen, mine, asked)
