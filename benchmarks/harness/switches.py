@@ -175,7 +175,7 @@ MECHANISMS: dict[str, Mechanism] = {
     ),
     "room for whole values": off("solver.integer:IntegerRun._retreat"),
     "excluded values": off("solver.integer_relaxation:IntegerRelaxation.exclude", false),
-    "vanishing variables": off("solver.integer:_vanishing", lambda _: lambda program, tiny: np.zeros_like(tiny)),
+    "vanishing variables": off("solver.integer:_at_zero"),
     "references": off("solver.alternation:level_of", entered="solver.remez:levelled"),
     "warm starts": off("solver.warm_start:WarmStart.polished", false),
     "entering constraints": off("solver.warm_start:WarmStart._entering", gives(())),

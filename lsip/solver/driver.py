@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import ExitStack
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..deadline import watched
 from ..errors import OutOfTime
 from ..masters import MasterError
+from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..progress import Table
 from ..rounding import check_rounding
+from ..solution.effort import Effort
 from ..solution.result import Iterate
 from ..solution.solution import Solution
 from ..validation import answer, flag, truth
@@ -26,7 +28,10 @@ class Steps(Protocol):
     """A solve that can be stepped through, and stopped at any step."""
 
     clock: Clock
+    given: Program  # as it was written
     options: Options
+    problem: Program | Compilable | None  # what the user wrote, where that is more than the program
+    answer: type[Solution]
 
     def describe(self) -> list[str]:
         """Two lines about what is solved, and how."""
@@ -51,6 +56,19 @@ def drive(run: Steps, verbose: bool) -> Solution:
         if table:
             table.finish(solution)
         return solution
+
+
+def answered(run: Steps, **fields: Any) -> Solution:
+    """The answer, with what every run knows."""
+    return run.answer(
+        program=run.given,
+        seconds=run.clock.used(),
+        tol=run.options.tol,
+        variables=getattr(run.problem, "variables", ()),
+        model=run.problem if hasattr(run.problem, "compile") else None,
+        effort=Effort.now(run.options.given(), run.clock.split()),
+        **fields,
+    )
 
 
 def guarded(run: Steps, steps: Generator[Iterate, None, End]) -> Generator[Iterate, None, Solution]:

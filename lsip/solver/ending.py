@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from ..deadline import within
 from ..errors import OutOfTime
 from ..masters import MasterError
-from ..model.program import Compilable, Program
+from ..model.program import Program
 from ..model.status import Status
 from ..proof.certificate import Array, Certificate
 from ..proof.dual import Dual
@@ -20,19 +19,15 @@ from ..proof.prove import Lower, optimal, rounding_of, row_terms
 from ..reductions.chain import inverse
 from ..reductions.factor_out_zeros import tight
 from ..solution import messages
-from ..solution.effort import Effort
 from ..solution.result import Iterate
-from ..solution.solution import Solution
 from .certification import ask_oracles, best_lower_bound, remember
 from .incumbents import slater_combination
 from .relaxation import Search, objective, oracle_names, violation_bounds
 from .state import End
 
-Answer = Callable[..., Solution]
 
-
-def solution(search: Search, end: End, problem: Program | Compilable | None, answer: Answer) -> Solution:
-    """The solution; without a certificate, with the best bounds that can be proven now."""
+def last_fields(search: Search, end: End) -> dict[str, Any]:
+    """What a solution says at the end; without a certificate, with the best bounds that can be proven now."""
     if end.certificate is None:
         end = _stopped(search, end.status, end.evidence)
     assert end.certificate is not None
@@ -41,42 +36,24 @@ def solution(search: Search, end: End, problem: Program | Compilable | None, ans
     if not relaxation.scaling.returns(certificate) and status.claims_proof:
         status, evidence = Status.UNCERTIFIED, messages.UNITS
     certificate = inverse(search.program, certificate)
-    return _answer(
-        search,
-        problem,
-        answer,
-        status=status,
-        certificate=certificate,
-        history=_history(search, certificate),
-        negligible=relaxation.negligible,
-        atol=relaxation.atol,
-        oracle=oracle_names(relaxation.oracles),
-        cuts=tuple(relaxation.held.cuts),
-        evidence=evidence,
-        oracles=tuple(relaxation.oracles),
+    return {
+        "status": status,
+        "certificate": certificate,
+        "history": _history(search, certificate),
+        "negligible": relaxation.negligible,
+        "atol": relaxation.atol,
+        "oracle": oracle_names(relaxation.oracles),
+        "cuts": tuple(relaxation.held.cuts),
+        "evidence": evidence,
+        "oracles": tuple(relaxation.oracles),
         **relaxation.extras(state.best, state.proposal),
-    )
+    }
 
 
-def nothing(search: Search, problem: Program | Compilable | None, answer: Answer) -> Solution:
-    """The answer where time is up before anything is known."""
-    given = search.given
+def nothing(given: Program) -> Certificate:
+    """What is known of a program before anything is."""
     x = np.clip(np.zeros(given.n), given.lower, given.upper)
-    certificate = Certificate("none", x, -np.inf, np.inf, finite_violation=max(given.finite_violation(x), 0.0))
-    late = {"status": Status.TIME_LIMIT, "certificate": certificate}
-    return _answer(search, problem, answer, **late, history=(), oracle="none needed")
-
-
-def _answer(search: Search, problem: Program | Compilable | None, answer: Answer, **fields: Any) -> Solution:
-    return answer(
-        program=search.given,
-        seconds=search.clock.used(),
-        tol=search.options.tol,
-        variables=getattr(problem, "variables", ()),
-        model=problem if hasattr(problem, "compile") else None,
-        effort=Effort.now(search.options.given(), search.clock.split()),
-        **fields,
-    )
+    return Certificate("none", x, -np.inf, np.inf, finite_violation=max(given.finite_violation(x), 0.0))
 
 
 def _history(search: Search, certificate: Certificate) -> tuple[Iterate, ...]:

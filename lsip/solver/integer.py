@@ -11,13 +11,12 @@ says so, too.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..deadline import check, within
 from ..errors import ProofError
@@ -38,65 +37,37 @@ from ..reductions.chain import reduced_point
 from ..reductions.forcing_rows import ForcingRows
 from ..reductions.rounding import data_rounding
 from ..solution import messages
-from ..solution.effort import Effort
 from ..solution.result import Iterate
 from ..solution.solution import Solution
 from ..solution.verify import verify
 from .clock import Clock
-from .driver import drive, guarded
+from .counterpart import expected_whole
+from .driver import answered, drive, guarded
+from .ending import nothing
 from .integer_counterpart import IntegerCounterpart
 from .integer_relaxation import IntegerRelaxation
 from .loop import CutLoop
 from .options import Options
-from .relaxation import counted, separate
+from .relaxation import counted, objective, oracle_names, separate
 from .rows import cut_rows, cuts_at
 from .state import End, Proposal
 
 
-class Opened(Protocol):
-    """How the linear problems are solved: those without integrality, and those with fixed integers."""
-
-    def __call__(
-        self,
-        given: Program,
-        method: Options,
-        problem: Program | Compilable | None = None,
-        earlier: tuple[Support, ...] = (),
-    ) -> CutLoop: ...
-
-
 class IntegerRun:
-    """One solve of a program with integer variables.
-
-    Parameters
-    ----------
-    given
-        The program, as it was written.
-    options
-        How to solve.
-    opened
-        How linear programs are.
-    problem
-        What the user wrote, where that is more than the program.
-    counterpart
-        Whether the robust counterpart is tried first.
-    compiling
-        Seconds that it took to get the program.
-    """
+    """One solve of a program with integer variables: made as a `CutLoop` is, which `opened` makes of linear ones."""
 
     def __init__(
         self,
         given: Program,
         options: Options,
-        opened: Opened,
+        opened: Callable[..., CutLoop],
         problem: Program | Compilable | None = None,
-        counterpart: bool = False,
         compiling: float = 0.0,
     ) -> None:
         self.clock = Clock(options.time_limit, options.tuning, compiling)
         self.given, self.options, self.problem, self.opened = given, options, problem, opened
-        self.tuning = options.tuning
-        self.relaxation, self.counterpart = IntegerRelaxation(given, options), counterpart
+        self.tuning, self.answer = options.tuning, Solution
+        self.relaxation = IntegerRelaxation(given, options)
         self.relaxed: Solution | None = None  # without integrality
         self.best: Solution | None = None  # with integers fixed at the best values so far
         self.visited: dict[bytes, float] = {}  # values of the integers, and what they are worth at least
@@ -128,14 +99,16 @@ class IntegerRun:
         return guarded(self, self._steps())
 
     def _steps(self) -> Generator[Iterate, None, End]:
-        if self.counterpart:
-            end = yield from self._at_once()
-            if end is not None:
-                return end
+        end = (yield from self._at_once()) if expected_whole(self.given, self.options) else None
+        if end is not None:
+            return end
         steps = self.first.iterates()
         while self.relaxed is None:
             try:
-                yield self._open_above(next(steps))
+                it = next(steps)  # what it attains is no bound
+                it = replace(it, lower=-np.inf) if self.given.maximise else replace(it, upper=np.inf)
+                self.history.append(it)
+                yield it
             except StopIteration as over:
                 self.relaxed = over.value
                 self.clock.took(over.value.effort.seconds)
@@ -152,11 +125,11 @@ class IntegerRun:
             end = self._visit(values) or self._closed()
             if end is not None:
                 return end
-        finest = self.tuning.share * self.options.tol
-        gap = max(self.tuning.share, finest)
+        gap, finest = self.tuning.share, self.tuning.share * self.options.tol
         while len(self.history) < self.options.max_iterations:
             check("exchange")
-            gap = max(min(gap, self.tuning.share * self._gap()), finest)
+            apart = np.inf if self.best is None else relative_gap(self.lower, self._worth(self.best))
+            gap = max(min(gap, self.tuning.share * apart), finest)
             with self.clock.on("relaxation"):
                 found = self.relaxation.solve(gap, None if self.best is None else self.best.x)
             if found.status != "infeasible" or self.best is not None:
@@ -166,7 +139,7 @@ class IntegerRun:
                 return end or End(Status.STALLED)
             held, values = len(self.relaxation.cuts), self._whole(found.x)
             worst = self._cut_off(found.x, values)
-            if values.tobytes() not in self.visited and (len(self.relaxation.cuts) == held or not given.integer.all()):
+            if len(self.relaxation.cuts) == held or not given.integer.all():
                 end = self._visit(values)
             yield self._record(found.x, held, worst)
             if self.best is None and end is None:
@@ -209,7 +182,7 @@ class IntegerRun:
             end = self._closed()
             if end is not None:
                 with self.clock.on("relaxation"):
-                    tight = whole.relaxed() >= self.tree - max(self.options.tol * abs(self.tree), self.least)
+                    tight = whole.relaxed() >= self.tree - max(self.options.tol * abs(self.tree), self.gap[1])
                 return None if tight else end
         return None
 
@@ -222,18 +195,11 @@ class IntegerRun:
             found = self.relaxation.apart(self.tuning.share, room=room)
             if found.x is None:
                 break
-            values = self._whole(found.x)
-            end = self._visit(values) if values.tobytes() not in self.visited else None
+            end = self._visit(self._whole(found.x))
             if end is not None or self.best is not None:
                 return end
             room = {row: 2 * by for row, by in room.items()}
         return None
-
-    def _gap(self) -> float:
-        """How far the bounds are apart, relative to the value."""
-        if self.best is None or self.lower == -np.inf:
-            return np.inf
-        return relative_gap(self.lower, self._worth(self.best))
 
     def _cut_off(self, x: Array, values: Array) -> float:
         """Add the worst index points at x, its integers rounded, of all constraints that it breaks; by how much."""
@@ -254,45 +220,27 @@ class IntegerRun:
         lower[given.integer] = upper[given.integer] = values
         return replace(given, lower=lower, upper=upper, integer=np.zeros(0, dtype=bool))
 
-    def _within(self) -> Options:
-        """How problems with fixed integers are solved, in the time that is left."""
-        return replace(
-            self.options,
-            tol=self.tuning.margin_share * self.options.tol,
-            time_limit=None if self.options.time_limit is None else max(self.clock.left(), 0.0),
-            warm_start=None,
-            start=None,
-            callback=None,
-        )
-
-    def _tiny(self, fixed: Program, x: Array) -> NDArray[np.bool_]:
-        """Which variables that are not fixed are nearly zero, and may be zero."""
-        tiny = np.abs(x) <= WEIGHING.slope * np.abs(x).max()
-        return tiny & (fixed.lower < fixed.upper) & (fixed.lower <= 0) & (fixed.upper >= 0)
-
     def _attained(self, whole: IntegerCounterpart, x: Array) -> Solution | None:
         """What the integers of x attain, if that is proven to be feasible and close to what x is worth.
 
         Rules for what is not built, say, have no room unless they are zero whatever the index.
         """
         fixed = self._fixed(self._whole(x))
-        value = float(self.given.c @ x) + self.given.constant
-        allowed = self.tuning.margin_share * max(self.options.tol * abs(value), self.least)
-        for zero in (_vanishing(fixed, self._tiny(fixed, x)), np.zeros(fixed.n, dtype=bool)):
-            proof = whole.attained(_at_zero(fixed, zero), value, allowed)
+        value = objective(self.given, x)
+        allowed = self.tuning.margin_share * max(self.options.tol * abs(value), self.gap[1])
+        for program in (_at_zero(fixed, x, whole_rows=True), fixed):
+            proof = None if program is None else whole.attained(program, value, allowed)
             if proof is not None:
-                oracles = tuple(pick_oracle(f) for f in fixed.families)
-                named = ", ".join(dict.fromkeys(type(o).__name__ for o in oracles))
-                return Solution(
-                    Status.UNCERTIFIED, self.given, proof, (), 0.0, self.options.tol, named, oracles=oracles
-                )
-            if not zero.any():
-                break
+                oracles = [pick_oracle(f) for f in fixed.families]
+                about = (), 0.0, self.options.tol, oracle_names(oracles)
+                return Solution(Status.UNCERTIFIED, self.given, proof, *about, oracles=tuple(oracles))
         return None
 
     def _visit(self, values: Array) -> End | None:
-        """Solve the rest with the integers fixed, and learn from it; the end, if it is unbounded."""
-        found = self._solved(ForcingRows(self.relaxation.cuts).apply(self._fixed(values)), self._within())
+        """Solve the rest with integers fixed, unless that is done, and learn from it; the end, if it is unbounded."""
+        if values.tobytes() in self.visited:
+            return None
+        found = self._solved(ForcingRows(self.relaxation.cuts).apply(self._fixed(values)))
         self.visited[values.tobytes()] = -np.inf if np.isfinite(found.certificate.radius) else found.certificate.lower
         if found.status is Status.UNBOUNDED:
             return End(Status.UNBOUNDED, certificate=found.certificate)
@@ -305,44 +253,43 @@ class IntegerRun:
         self._learn(found)
         return None
 
-    def _driven(self, fixed: Program, options: Options) -> Solution:
-        """A linear problem, solved."""
+    def _driven(self, fixed: Program) -> Solution:
+        """A problem with fixed integers, solved in the time that is left."""
+        options = replace(
+            self.options,
+            tol=self.tuning.margin_share * self.options.tol,
+            time_limit=None if self.options.time_limit is None else max(self.clock.left(), 0.0),
+            warm_start=None,
+            start=None,
+            callback=None,
+        )
         answer = drive(self.opened(fixed, options, None, self.telling), verbose=False)
         self.clock.took(answer.effort.seconds)
         return answer
 
-    def _solved(self, fixed: Program, options: Options) -> Solution:
+    def _solved(self, fixed: Program) -> Solution:
         """The problem with fixed integers; where it has no room, with what is nearly zero at zero.
 
-        Rules for what is not built, say, have to vanish everywhere, and nothing but rounding keeps them from it.
+        A point without room may still be feasible. Rules for what is not built, say, have to vanish everywhere, and
+        nothing but rounding keeps them from it.
         """
-        answer = self._driven(fixed, options)
-        with self.clock.on("proof"):
-            found = self._proven(fixed, answer)
-        if np.isfinite(found.certificate.upper) or found.status.claims_proof or not self._nearly(found):
-            return found
-        tiny = self._tiny(fixed, found.x)
-        self._learn(found)
-        for zero in (_vanishing(fixed, tiny), tiny):
-            if not zero.any():
-                continue
-            again = self._driven(_at_zero(fixed, zero), options)
-            if np.isfinite(again.certificate.upper):
-                bounded = replace(again.certificate, lower=found.certificate.lower, radius=found.certificate.radius)
-                return replace(again, certificate=bounded)
-        return found
-
-    def _proven(self, fixed: Program, found: Solution) -> Solution:
-        """The same with its point proven to be feasible after all: one without room may still be."""
+        found = self._driven(fixed)
         proof = found.certificate
         if np.isfinite(proof.upper) or found.status.claims_proof or not self._nearly(found):
             return found
-        best = prove_feasible(fixed, found.x, seconds=self.clock.left(), oracles=found.oracles or None)
-        if isinstance(best, Broken):
-            return found
-        dual = Dual(proof.support, proof.row_multipliers, proof.balanced, proof.basis)
-        lower = Lower(proof.lower, dual, proof.radius, proof.units)
-        return replace(found, certificate=optimal(fixed, best, lower, found.x, best.bounds))
+        with self.clock.on("proof"):
+            best = prove_feasible(fixed, found.x, seconds=self.clock.left(), oracles=found.oracles or None)
+        if not isinstance(best, Broken):
+            dual = Dual(proof.support, proof.row_multipliers, proof.balanced, proof.basis)
+            lower = Lower(proof.lower, dual, proof.radius, proof.units)
+            return replace(found, certificate=optimal(fixed, best, lower, found.x, best.bounds))
+        self._learn(found)
+        for whole_rows in (True, False):
+            program = _at_zero(fixed, found.x, whole_rows)
+            again = found if program is None else self._driven(program)
+            if np.isfinite(again.certificate.upper):
+                return replace(again, certificate=replace(again.certificate, lower=proof.lower, radius=proof.radius))
+        return found
 
     def _nearly(self, found: Solution) -> bool:
         """Whether a point keeps every index up to `tol`, relative to the terms of the rows, as far as is known."""
@@ -364,18 +311,20 @@ class IntegerRun:
     def _worth(self, found: Solution) -> float:
         """What is proven to be attained, or what is attained up to the tolerance."""
         upper = found.certificate.upper
-        return upper if np.isfinite(upper) else float(self.given.c @ found.x) + self.given.constant
+        return upper if np.isfinite(upper) else objective(self.given, found.x)
 
     def _record(self, x: Array, held: int, worst: float) -> Iterate:
         """An iteration in the sense of the objective."""
         given, new = self.given, self.relaxation.cuts[held:]
         sign = -1.0 if given.maximise else 1.0
-        bounds = sorted((sign * self.lower, sign * (np.inf if self.best is None else self.best.certificate.upper)))
+        lower, upper = sorted(
+            (sign * self.lower, sign * (np.inf if self.best is None else self.best.certificate.upper))
+        )
         iterate = Iterate(
             len(self.history) + 1,
-            sign * (float(given.c @ x) + given.constant),
-            bounds[0],
-            bounds[1],
+            sign * objective(given, x),
+            lower,
+            upper,
             worst,
             np.inf,
             len(new),
@@ -386,12 +335,6 @@ class IntegerRun:
         )
         self.history.append(iterate)
         return iterate
-
-    def _open_above(self, iterate: Iterate) -> Iterate:
-        """An iteration without integrality: what it attains is no bound."""
-        open_above = replace(iterate, lower=-np.inf) if self.given.maximise else replace(iterate, upper=np.inf)
-        self.history.append(open_above)
-        return open_above
 
     # ---- bounds and ends ------------------------------------------------------------------------------------------
 
@@ -409,42 +352,28 @@ class IntegerRun:
         return float(down(value - 2.0 * (np.abs(given.c) @ proof.box) if len(proof.box) else value))
 
     @cached_property
-    def least(self) -> float:
-        """The absolute gap that will do."""
-        return data_rounding(self.given) if self.options.atol is None else self.options.atol
+    def gap(self) -> tuple[float, float]:
+        """The relative gap to reach, and the absolute one that will do."""
+        tol, atol = self.options.tol, self.options.atol
+        return tol, data_rounding(self.given) if atol is None else atol
 
     def _closed(self) -> End | None:
         """The end, if the bounds meet."""
         best = self.best
-        if best is None or not self._enough(best, self.lower):
+        if best is None or not closed(self.lower, self._worth(best), *self.gap):
             return None
-        if not np.isfinite(best.certificate.upper):
-            return self._no_room(best)
+        if not np.isfinite(best.certificate.upper):  # feasible only up to rounding, or as far as is known
+            if not best.violation_proven or best.max_violation <= 0:
+                return End(Status.UNCERTIFIED, best.message)
+            return End(Status.NO_INTERIOR, messages.no_interior_at_integers(best.max_violation))
         certificate = self._certificate()
-        rest = [a for a in certificate.trusts if not isinstance(a, TreeAssumption)]  # an oracle's word, for one
-        if certificate.trusts:
-            return End(Status.UNCERTIFIED, "" if rest else self._told())
-        try:
-            verify(self.given, certificate, Status.OPTIMAL, self.options.tol, atol=self.options.atol)
-        except ProofError:
-            return End(Status.UNCERTIFIED, self._told())
-        return End(Status.OPTIMAL, certificate=certificate)
-
-    def _enough(self, best: Solution, lower: float) -> bool:
-        """Whether a bound is close to what a point is worth."""
-        return closed(lower, self._worth(best), self.options.tol, self.least)
-
-    def _no_room(self, best: Solution) -> End:
-        """The end with a point that is feasible only up to rounding, or as far as is known."""
-        if not best.violation_proven or best.max_violation <= 0:
-            return End(Status.UNCERTIFIED, best.message)
-        return End(
-            Status.NO_INTERIOR,
-            messages.no_interior_at_integers(best.max_violation),
-        )
-
-    def _told(self) -> str:
-        return messages.branch_and_bound_on_trust(master_name(self.options.master))
+        if not certificate.trusts:
+            with suppress(ProofError):
+                verify(self.given, certificate, Status.OPTIMAL, self.options.tol, atol=self.options.atol)
+                return End(Status.OPTIMAL, certificate=certificate)
+        trusted = messages.branch_and_bound_on_trust(master_name(self.options.master))
+        told = all(isinstance(a, TreeAssumption) for a in certificate.trusts)  # and nobody else's word, as an oracle's
+        return End(Status.UNCERTIFIED, trusted if told else "")
 
     def _ended(self, status: str) -> End | None:
         """The end, if a branch and bound is one."""
@@ -468,76 +397,54 @@ class IntegerRun:
 
     def _certificate(self) -> Certificate:
         """What is known of the best point, and of all others."""
-        given, relaxed, best, lower = self.given, self.relaxed, self.best, self.lower
+        relaxed, best, lower = self.relaxed, self.best, self.lower
         begun = relaxed is not None and relaxed.status is not Status.UNBOUNDED
-        if relaxed is not None and begun:
-            proof = relaxed.certificate
-        else:
-            x = np.clip(np.zeros(given.n), given.lower, given.upper)
-            proof = Certificate("none", x, -np.inf, np.inf, finite_violation=max(given.finite_violation(x), 0.0))
+        proof = relaxed.certificate if relaxed is not None and begun else nothing(self.given)
         known = proof if best is None else best.certificate
-        if not begun and lower == -np.inf:
-            return replace(known, lower=-np.inf, finite_violation=max(given.finite_violation(known.x), 0.0))
-        if lower > proof.lower and (best is None or not self._enough(best, proof.lower)):
-            trust = TreeAssumption(
-                f"The lower bound is that of the branch and bound of {master_name(self.options.master)}."
-            )
-            kept = tuple(a for a in known.assumptions if not isinstance(a, BoundAssumption))
+        rests = tuple(a for a in known.assumptions if not isinstance(a, BoundAssumption))
+        if lower > proof.lower and (best is None or not closed(proof.lower, self._worth(best), *self.gap)):
+            name = master_name(self.options.master)
+            trust = TreeAssumption(f"The lower bound is that of the branch and bound of {name}.")
             upper = np.inf if best is None else max(known.upper, lower)
-            return replace(known, lower=lower, upper=upper, radius=np.inf, assumptions=(*kept, trust))
+            return replace(known, lower=lower, upper=upper, radius=np.inf, assumptions=(*rests, trust))
         if best is None:
             return replace(proof, upper=np.inf)
-        point = best.certificate
-        return replace(
-            proof,
-            x=point.x,
-            upper=point.upper,
-            box=point.box,
-            dependent=point.dependent,
-            violation=point.violation,
-            finite_violation=point.finite_violation,
-            assumptions=tuple(
-                dict.fromkeys(
-                    (*proof.assumptions, *(a for a in point.assumptions if not isinstance(a, BoundAssumption)))
-                )
-            ),
-        )
+        point = ("x", "upper", "box", "dependent", "violation", "finite_violation")
+        assumptions = tuple(dict.fromkeys((*proof.assumptions, *rests)))
+        return replace(proof, **{name: getattr(known, name) for name in point}, assumptions=assumptions)
 
     def stop(self, end: End) -> Solution:
         """The solution, with the best bounds so far."""
-        proof, given, linear = end.certificate or self._certificate(), self.given, self.relaxed or self.best
-        return Solution(
+        linear = self.relaxed or self.best
+        return answered(
+            self,
             status=end.status,
-            program=given,
-            certificate=proof,
+            certificate=end.certificate or self._certificate(),
             history=tuple(self.history),
-            seconds=self.clock.used(),
-            tol=self.options.tol,
             oracle="none needed" if linear is None else linear.oracle,
-            variables=getattr(self.problem, "variables", ()),
-            model=self.problem if hasattr(self.problem, "compile") else None,
             cuts=tuple(self.relaxation.cuts),
             evidence=end.evidence,
             oracles=() if linear is None else linear.oracles,
-            atol=self.least,
+            atol=self.gap[1],
             kept=None if self.relaxed is None else self.relaxed.kept,
-            effort=Effort.now(self.options.given(), self.clock.split()),
         )
 
 
-def _at_zero(program: Program, zero: NDArray[np.bool_]) -> Program:
-    """The same with some variables fixed at zero."""
-    return replace(program, lower=np.where(zero, 0.0, program.lower), upper=np.where(zero, 0.0, program.upper))
+def _at_zero(program: Program, x: Array, whole_rows: bool) -> Program | None:
+    """The same with variables fixed at zero that are nearly so at x, and may be; None if there are none.
 
-
-def _vanishing(program: Program, tiny: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which of the variables that are nearly zero stand in a row whose variables all are, or are fixed there.
-
-    Others are zero by chance, and a rule that may not move them has less room.
+    With `whole_rows`, these are variables of rows in which all others vanish, too: others are zero by chance, and a
+    rule that may not move them has less room.
     """
-    gone, found = tiny | ((program.lower == 0) & (program.upper == 0)), np.zeros_like(tiny)
-    for family in program.families:
-        used = largest(family)[0] > 0
-        dead = (gone[family.columns] | ~used).all(axis=1)
-        found[family.columns[dead][used[dead]]] = True
-    return found & tiny
+    zero = (np.abs(x) <= WEIGHING.slope * np.abs(x).max()) & (program.lower < program.upper)
+    zero &= (program.lower <= 0) & (program.upper >= 0)
+    if whole_rows:
+        gone, found = zero | ((program.lower == 0) & (program.upper == 0)), np.zeros_like(zero)
+        for family in program.families:
+            used = largest(family)[0] > 0
+            dead = (gone[family.columns] | ~used).all(axis=1)
+            found[family.columns[dead][used[dead]]] = True
+        zero &= found
+    if not zero.any():
+        return None
+    return replace(program, lower=np.where(zero, 0.0, program.lower), upper=np.where(zero, 0.0, program.upper))

@@ -21,11 +21,11 @@ from ..oracles import Separation
 from ..reductions.chain import reduced_point, written_point
 from ..solution.result import Iterate
 from ..solution.solution import Solution
-from . import ending
 from .anytime_bounds import BoundsByIteration, BoundsByTime
 from .certification import add_cuts, finish, sample, separated, worst_violation
 from .clock import Clock
-from .driver import guarded
+from .driver import answered, guarded
+from .ending import last_fields, nothing
 from .options import Options
 from .relaxation import Relaxation, Search, begin, describe, violation_bounds
 from .state import End
@@ -86,9 +86,10 @@ class CutLoop(Search):
 
     def stop(self, end: End) -> Solution:
         """The solution, if this is the end."""
-        if not self.ready:
-            return ending.nothing(self, self.problem, self.answer)
-        return ending.solution(self, end, self.problem, self.answer)
+        if self.ready:
+            return answered(self, **last_fields(self, end))
+        late = {"status": Status.TIME_LIMIT, "certificate": nothing(self.given)}
+        return answered(self, **late, history=(), oracle="none needed")
 
     def _steps(self) -> Generator[Iterate, None, End]:
         if not self.ready:

@@ -21,7 +21,7 @@ from ..workers import opened as workers
 from .alternation import alternation
 from .conic import ConicRelaxation
 from .conic_form import conic_rows
-from .counterpart import CounterpartRelaxation, expected_faster, expected_whole, unasked
+from .counterpart import CounterpartRelaxation, expected_faster, unasked
 from .driver import Steps, drive
 from .integer import IntegerRun
 from .linear import LinearRelaxation
@@ -161,7 +161,7 @@ def opened(problem: Program | Compilable, method: Options) -> Steps:
     given = restate(problem)
     compiling = time.perf_counter() - began  # within the limit
     if given.integer.any():
-        return IntegerRun(given, method, linear_run, problem, expected_whole(given, method), compiling)
+        return IntegerRun(given, method, linear_run, problem, compiling)
     return linear_run(given, method, problem, compiling=compiling)
 
 
