@@ -96,7 +96,6 @@ def _boxes_only(family: Any, domain: Any = None) -> Any:
 MECHANISMS: dict[str, Mechanism] = {
     # oracles
     "cheapest slopes": off("oracles.sides:_cheapest", instead(_balanced_slopes)),
-    "slopes in pairs": off("oracles.sides:_in_pairs", gives([])),
     "bent models": off("oracles.sides:_bend", instead(_without_kinks)),
     "sharper bounders": off("oracles.bounders:sharper"),
     "searches by the kernel": off("oracles.taylor:Taylor.tape", lambda _: None, "oracles.compiled_search:search"),
@@ -111,14 +110,12 @@ MECHANISMS: dict[str, Mechanism] = {
         "oracles.box_search:BoxSearch._exact_values", gives_argument(3), "oracles.bernstein:RationalRow.at"
     ),
     "kept boxes": off("oracles.memory:Memory.keep"),
-    "climbs": off("oracles.box_search:BoxSearch._climb", lambda _: lambda self, y, g, component: (y, g, component)),
     "estimates of work": off("oracles.box_search:BoxSearch._estimate", entered="oracles.work:boxes_left"),
     "support functions": off(
         "oracles.choice:prover", instead(_boxes_only), "oracles.support_function:SupportFunction.maximise"
     ),
     # proofs
     "exact proposals": off("proof.balance:_exactly"),
-    "heaviest rows": off("proof.balance:_heaviest", never),
     "exact systems": off("proof.dual:_refined"),
     "wider bases": off("proof.balance:_wider", gives(())),
     "directions": off("proof.direction:direction"),

@@ -67,7 +67,7 @@ class BoxView:
 class Bounder(ABC):
     """Upper bounds of the rows of a family over boxes of one cell."""
 
-    peaks: ClassVar[bool] = False  # whether its points are local maximisers, so that nobody has to climb from them
+    peaks: ClassVar[bool] = False  # whether its points are local maximisers
 
     def __init__(self, family: Rows, cell: Cell) -> None:
         self.family, self.cell = family, cell

@@ -27,7 +27,6 @@ from .partition import TUNING as PARTITION
 from .partition import BoxPartition
 from .taylor import Taylor
 from .trigonometric import Trigonometric
-from .trust_region import newton_step
 from .work import boxes_left
 
 
@@ -289,9 +288,6 @@ class BoxSearch:
             chosen = one_a_row(g, component)
             return self._answer(y[chosen], g[chosen], component[chosen], bound)
         chosen = distinct(y, g, component, radius, most)
-        if self.best > self.alert and not all(c.bounder.peaks for c in self.partitions):
-            y, g, component = self._climb(y[chosen], g[chosen], component[chosen])
-            chosen = distinct(y, g, component, 2 * radius, most)
         return self._answer(y[chosen], g[chosen], component[chosen], bound)
 
     def _answer(self, y: Array, g: Array, component: Ints, bound: float) -> Separation:
@@ -315,18 +311,6 @@ class BoxSearch:
         boxes = max(self.needed - self.enclosed, 2.0 * still)
         cost = self.seconds / self.enclosed if self.enclosed else max(c.cost for c in self.partitions)
         return Work(boxes, boxes * cost)
-
-    def _climb(self, y: Array, g: Array, component: Ints) -> tuple[Array, Array, Ints]:
-        """One Newton step up from every point, kept where it helps."""
-        if not len(y):
-            return y, g, component
-        parts = self.violation.derivatives(y, component)
-        if parts is None:
-            return y, g, component
-        better = self.domain.project(newton_step(y, parts[1], parts[2], self.domain))
-        value = self.violation.at(better, component)
-        up = value > g
-        return np.where(up[:, None], better, y), np.where(up, value, g), component
 
 
 def _compiled(partition: BoxPartition) -> Taylor | None:

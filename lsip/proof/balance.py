@@ -18,7 +18,7 @@ from itertools import chain, cycle, islice
 from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from ..deadline import afford_factors, check
@@ -32,7 +32,7 @@ from .dual import TUNING as WEIGHING
 from .dual import Dual, Weighed, charges, loose_columns, weigh
 from .linear_algebra import ROUNDING, exact_sums
 from .merging import merged
-from .pivots import square, whitened
+from .pivots import square
 from .rows import Mask, Rows, centres, settled
 
 
@@ -149,9 +149,8 @@ def _exactly(
 ) -> tuple[Dual, Weighed] | None:
     """The best of the first few proposals, with multipliers in rational numbers, where rows are known so."""
     ends = _at_end(program, centre, NEAR_ENDS[0])
-    first = islice(_proposals(program, c, dual, rows, centre, loose, ends, wide), 2)  # proposals
-    proposals = chain(first, _heaviest(dual, rows, np.flatnonzero(loose & ~ends)))
-    weighed = [(each, weigh(c, its_rows, each, centre)) for each, its_rows in proposals]
+    first = islice(_proposals(program, c, dual, rows, centre, loose, ends, wide), 2)
+    weighed = [(each, weigh(c, its_rows, each, centre)) for each, its_rows in first]
     return _best(*((each, found) for each, found in weighed if found is not None))
 
 
@@ -314,16 +313,6 @@ def _own(dual: Dual, rows: Rows, inner: Ints, outer: Ints) -> Iterator[tuple[Dua
             basis, balance = square(rows, columns, strong, appeal)
             if len(basis):
                 yield replace(dual, balanced=balance, basis=basis), rows
-
-
-def _heaviest(dual: Dual, rows: Rows, columns: Ints) -> Iterator[tuple[Dual, Rows]]:
-    """As many rows that have weight as there are columns, though doubles see no regular block in them."""
-    places = np.flatnonzero((dual.weights != 0) & ~rows.conic)
-    if is_sparse(rows.mid) or not 0 < len(columns) <= len(places):
-        return
-    weighty = rows.mid[places][:, columns] * np.abs(dual.weights[places])[:, None]
-    _, order = linalg.qr(whitened(weighty).T, mode="r", pivoting=True, check_finite=False)
-    yield replace(dual, balanced=columns, basis=np.sort(places[order[: len(columns)]])), rows
 
 
 def _wider(
