@@ -252,6 +252,43 @@ def test_cvar_with_moments_and_with_a_ball():
     assert ball == pytest.approx(samples + 3 * 0.01 / 0.25, abs=1e-6)  # all of it is spent on the worst quarter
 
 
+def assets(m: int, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(m)
+    factors = rng.normal(size=(m, rank)) / sqrt(rank)
+    return rng.uniform(0.02, 0.1, m), factors @ factors.T
+
+
+@pytest.mark.parametrize(("m", "rank"), [(4, 4), (5, 2), (30, 40)])
+def test_cvar_of_assets_with_a_mean_and_a_covariance_is_a_norm(m, rank):
+    """El Ghaoui, Oks and Oustry (2003): the mean and √(level / (1 - level)) deviations; singular covariances, too."""
+    mean, covariance = assets(m, rank)
+    y = lsip.Index("y", lsip.Box(np.full(m, -np.inf), np.full(m, np.inf)))
+    share = lsip.Variable(m, name="share", lower=0)
+    risk = lsip.cvar(-(y @ share), 0.95, Moments(mean, covariance))
+    found = lsip.Problem(lsip.minimize(risk.value), [share.sum() == 1, *risk.constraints]).solve(verbose=False)
+    assert found.certified
+    s = found[share]
+    assert found.upper >= -mean @ s + sqrt(19) * sqrt(s @ covariance @ s) - 1e-12
+    rng = np.random.default_rng(0)
+    for other in rng.dirichlet(np.ones(m), 200):
+        assert -mean @ other + sqrt(19) * sqrt(other @ covariance @ other) >= found.lower - 1e-12
+
+
+def test_two_affine_losses_with_a_mean_and_a_covariance():
+    """The largest E max(u, v) is that of a two-point distribution; a third, lower piece leaves it to a majorant."""
+    plane = lsip.Index("plane", lsip.Box([-np.inf, -np.inf], [np.inf, np.inf]))
+    mean, covariance = np.array([0.5, -0.25]), np.array([[2.0, 0.5], [0.5, 1.0]])
+    u, v = 2 * plane[0] - plane[1] + 1, plane[0] + plane[1] - 2
+    closed = least(lsip.worst_expectation([u, v], Moments(mean, covariance)))
+    w = np.array([1.0, -2.0])
+    first, second = 2 * 0.5 + 0.25 + 1, 0.5 - 0.25 - 2
+    away = first - second
+    assert closed.value == pytest.approx(second + 0.5 * (away + sqrt(away**2 + w @ covariance @ w)), abs=1e-6)
+    majorant = least(lsip.worst_expectation([u, v, 0.5 * u + 0.5 * v - 4], Moments(mean, covariance)))
+    assert majorant.value == pytest.approx(closed.value, abs=1e-6)
+    assert least(lsip.worst_expectation(u, Moments(mean, covariance))).value == pytest.approx(first, abs=1e-6)
+
+
 def test_chance_constraints_hold_with_their_probability():
     x = lsip.Variable(name="x")
     found = lsip.Problem(lsip.minimize(x), lsip.chance([RANGE - x, 0.5 * RANGE - 2], 0.75, DEMANDS)).solve(

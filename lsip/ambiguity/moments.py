@@ -5,16 +5,21 @@ The largest expectation of a loss l over them is at most t + q . 0 + ⟨Q, covar
     t + q . (ξ - mean) + (ξ - mean)' Q (ξ - mean) + r . |ξ - mean| >= l(ξ)   for all ξ in the support,   r >= 0,
 
 and the least of these bounds is attained by a distribution, in the limit (Isii 1960; Scarf 1958 for the newsvendor).
+
+Where the support is the whole space and the loss is the larger one of two affine pieces u and v, as in a CVaR, only the
+mean and the deviation of w = u - v matter: the largest E max(w, 0) is (E w + √((E w)² + var w)) / 2, a norm.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from ..errors import ModelError
 from ..expressions.affine import Affine, Variable
+from ..expressions.interval import EPS
 from ..validation import Array, Data, kept, numbers, shown
 from .losses import LossPieces, UpperBound, fresh
 
@@ -55,6 +60,9 @@ class Moments:
             raise ModelError(f"`mean` has {m} entries, and the index {index.name} has {index.domain.dim}.")
         if not index.domain.contains(self.mean[None])[0]:
             raise ModelError(f"The mean {self.mean.tolist()} lies outside of {index.domain}, where the index ranges.")
+        closed = self._closed(loss)
+        if closed is not None:
+            return closed
         moved = index.reshape((-1,)) - self.mean
         level, slope = Variable(name=fresh("t")), Variable(m, name=fresh("q"))
         value: Affine = level * 1.0
@@ -70,6 +78,55 @@ class Moments:
             value = value + self.deviation @ kink
             above = above + np.abs(moved) @ kink
         return UpperBound(value, loss.below(above))
+
+    def tail(self, loss: LossPieces, level: float) -> UpperBound | None:
+        """The largest CVaR of an affine loss: its mean and √(level / (1 - level)) deviations; None for others."""
+        known = self._affine(loss) if len(loss.pieces) == 1 else None
+        if known is None:
+            return None
+        (mean,), (slope,), root = known
+        odds = float(Fraction(level) / (1 - Fraction(level)))
+        far, size = np.sqrt(odds) * (1 + 16 * EPS), Variable(name=fresh("norm"))  # products with it round, too
+        return UpperBound(mean + size, [np.linalg.norm(slope @ (far * root)) <= size])
+
+    def _closed(self, loss: LossPieces) -> UpperBound | None:
+        """One affine piece over the whole space, or two; None for others."""
+        known = self._affine(loss) if len(loss.pieces) <= 2 else None
+        if known is None:
+            return None
+        (first, *others), slopes, root = known
+        if not others:
+            mean = Variable(name=fresh("mean"))
+            return UpperBound(mean * 1.0, [mean >= first])
+        (second,) = others
+        excess, size = first - second, Variable(name=fresh("norm"))
+        spread = np.concatenate([excess.reshape((1,)), (slopes[0] - slopes[1]) @ root])
+        return UpperBound(second + 0.5 * (excess + size), [np.linalg.norm(spread) <= size])
+
+    def _affine(self, loss: LossPieces) -> tuple[list[Affine], list[Affine], Array] | None:
+        """Means and slopes of affine pieces over the whole space, and a root of the covariance; None for others."""
+        domain, slopes = loss.index.domain, loss.slopes()
+        everywhere = np.isinf(domain.lower).all() and np.isinf(domain.upper).all()
+        if self.deviation is not None or self.covariance is None or not everywhere or slopes is None:
+            return None
+        root = _root(self.covariance)
+        return None if root is None else ([at.reshape(()) for at in loss.at(self.mean[None])], slopes, root)
+
+
+def _root(covariance: Array) -> Array | None:
+    """A matrix F such that F F' is the covariance and some units of rounding more, so that bounds hold; None if none.
+
+    What a Cholesky factorisation leaves of an entry is a share of the deviations that belong to it (Higham, Accuracy
+    and Stability, theorem 10.3), and so much more is put on the diagonal first. Singular covariances have a root, too.
+    """
+    random = np.flatnonzero(np.diag(covariance) > 0)
+    inner, found = covariance[np.ix_(random, random)], np.zeros_like(covariance)
+    more = 2 * len(random) * (len(random) + 4) * EPS
+    try:
+        found[np.ix_(random, random)] = np.linalg.cholesky(inner + np.diag(more * np.diag(inner)))
+    except np.linalg.LinAlgError:
+        return None
+    return found if np.count_nonzero(covariance) == np.count_nonzero(inner) else None
 
 
 def _covariance(given: Data, m: int) -> Array:

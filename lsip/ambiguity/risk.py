@@ -16,6 +16,7 @@ from ..integrals.integral import samples_of
 from ..integrals.volume import number
 from ..validation import Data, real, shown, whole
 from .losses import Loss, LossPieces, UpperBound, averaged, fresh
+from .moments import Moments
 
 
 @runtime_checkable
@@ -80,6 +81,9 @@ def cvar(loss: Loss, level: float, over: Over) -> UpperBound:
     3.0
     """
     real("level", level, "is a number from 0 up to, but not including, 1", lambda v: 0 <= v < 1)
+    closed = over.tail(LossPieces.of(loss, "cvar"), level) if isinstance(over, Moments) else None
+    if closed is not None:
+        return closed
     threshold, excess = Variable(name=fresh("threshold")), Variable(name=fresh("excess"))
     mean = _worst(LossPieces.of(loss, "cvar").less(threshold), over)
     share = number(1 - Fraction(float(level)))

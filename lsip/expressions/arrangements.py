@@ -285,9 +285,11 @@ class Linear(Expression):
         matrix = sparse.coo_array(self.matrix)
         found: Terms = [{} for _ in range(matrix.shape[0])]
         for i, j, v in zip(matrix.row.tolist(), matrix.col.tolist(), matrix.data.tolist(), strict=True):
-            if v:
-                found[i] = summed([found[i], {e: Fraction(v) * c for e, c in args[0][j].items()}])
-        return found
+            if v and args[0][j]:
+                factor, total = Fraction(v), found[i]
+                for e, c in args[0][j].items():
+                    total[e] = total.get(e, 0) + factor * c
+        return [{e: c for e, c in p.items() if c} for p in found]
 
 
 def matrix_rows(matrix: Any) -> list[Any]:
