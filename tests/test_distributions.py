@@ -150,7 +150,9 @@ def test_the_extra_rl_is_the_other_distribution_of_the_same_version(built):
 
 def test_every_place_tells_the_same_version():
     places = {name: project(name)["version"] for name in FOLDERS}
-    (places["citation"],) = re.findall(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    (places["citation"],) = re.findall(
+        r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert set(places.values()) == {lsip.__version__}, places
     assert (ROOT / "LICENSE").read_text(encoding="utf-8") == (ROOT / "lsip-rl" / "LICENSE").read_text(encoding="utf-8")
 
