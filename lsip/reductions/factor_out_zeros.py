@@ -55,7 +55,8 @@ class DivisionTuning:
         Coefficients of all rows of a family.
     inside, nearly
         Parts of an interval among which points are looked for at which a row vanishes, simple fractions with
-        denominators up to that; and what is left of the row there, relative to the row elsewhere.
+        denominators up to that; and what is left of the row there, relative to the row elsewhere. Rows are compared
+        with each other at a quarter as many.
     """
 
     most_entries: int = 2000
@@ -64,7 +65,6 @@ class DivisionTuning:
 
 
 TUNING = DivisionTuning()
-MOST_NAMED = 4  # rows in a sentence
 
 
 class Factor(NamedTuple):
@@ -135,7 +135,9 @@ class FactorOutZeros:
         }
         families, before = list(program.families), -1
         factors: dict[int, Factored] = {}
-        points = {f: index_points(family) for f, family in declared.items() if is_box(family.domain)}
+        points = {
+            f: index_points(family, TUNING.inside // 4) for f, family in declared.items() if is_box(family.domain)
+        }
         hull = AffineHull.of(
             program, meant_rows(program, [Face(declared[f], declared[f], {}, at) for f, at in points.items()])
         )
@@ -167,10 +169,11 @@ def _rounding(program: Program, hull: AffineHull) -> str:
     labels = list(dict.fromkeys([*labels, *hull.rounded]))
     if not labels:
         return ""
-    more = f" and {len(labels) - MOST_NAMED} more" if len(labels) > MOST_NAMED else ""
+    most = 4
+    more = f" and {len(labels) - most} more" if len(labels) > most else ""
     return (
         "Equations at index points agree with constraints for all index points up to the rounding of their numbers "
-        f"to doubles, which is taken for the rounding of the data: {'; '.join(labels[:MOST_NAMED])}{more}."
+        f"to doubles, which is taken for the rounding of the data: {'; '.join(labels[:most])}{more}."
     )
 
 

@@ -29,8 +29,6 @@ from ..proof.linear_program import linear_program
 from .affine_hull import AffineHull, Array, FiniteSide, Implied, IndexRow, Row
 from .row_polynomials import RowPolynomials, equations, named_numbers, row_polynomials, sampled_rows
 
-SHARES = 16  # of an interval, between which rows are compared: points at which people make curves meet
-
 
 class Face(NamedTuple):
     """A family as it was written and as it is now, what its rows were divided by, and points at which to look."""
@@ -146,18 +144,18 @@ def _member(faces: Sequence[Face], place: Place, sides: Array, n: int) -> IndexR
     return IndexRow(face.written, i, point, face.divisors.get(i, ""), values)
 
 
-def index_points(family: RowFamily) -> Array:
+def index_points(family: RowFamily, shares: int) -> Array:
     """Points of a box at which rows are compared with others: corners; along an interval, also simple ones inside.
 
-    These are numbers of its formulas, and sixteenths of the interval.
+    These are numbers of its formulas, and the ends of so many equal shares of the interval.
     """
     points = corners(family.domain)
     if family.domain.dim == 1:
         low, high = points[0][0], points[-1][0]
         named = np.array([low, high, *(t for t in named_numbers(family) if low < t < high)])
-        shares = np.linspace(low, high, SHARES + 1)
-        apart = np.abs(shares[:, None] - named).min(axis=1) > WEIGHING.likely * (high - low)
-        points += [(t,) for t in (*named[2:].tolist(), *shares[apart].tolist())]
+        grid = np.linspace(low, high, shares + 1)
+        apart = np.abs(grid[:, None] - named).min(axis=1) > WEIGHING.likely * (high - low)
+        points += [(t,) for t in (*named[2:].tolist(), *grid[apart].tolist())]
     return np.array(points)
 
 

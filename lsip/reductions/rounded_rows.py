@@ -62,7 +62,9 @@ def _matched(table: Array, rows: RowPolynomials, columns: list[int], points: Arr
 def _rounded(values: list[float], exact: list[Fraction]) -> Row | None:
     """The row of which these are the numbers but for rounding; None if they are not, or are exactly the row."""
     most = Fraction(DATA_ULPS * EPS)
-    close = [abs(Fraction(v) - w) <= most * abs(w) for v, w in zip(values, exact, strict=True)]
+    pairs = [(Fraction(v), w) for v, w in zip(values, exact, strict=True)]
+    # What doubles hold is not rounded: 1 - 2**-52 does not mean 1.
+    close = [v == w or (Fraction(float(w)) != w and abs(v - w) <= most * abs(w)) for v, w in pairs]
     meant = [w if ok else Fraction(v) for v, w, ok in zip(values, exact, close, strict=True)]
     same = all(v == w for v, w in zip(values, meant, strict=True))
     return {j: v for j, v in enumerate(meant) if v} if all(close[:-1]) and not same else None
