@@ -135,6 +135,39 @@ def squeezed_at_a_corner() -> lsip.Problem:
     )
 
 
+def touching_inside() -> lsip.Problem:
+    """p(1.5) <= 0 and p >= (t - 1.5)² (t - 3) make p and p' vanish at 1.5, p' <= (t - 1.5)² also p''."""
+    t, c = lsip.Index("t", lsip.Interval(1, 3)), lsip.Variable(4, name="c", lower=-1, upper=1)
+    p = [c[k] for k in range(4)]
+    rows = [slope(p, t) <= (t - 1.5) ** 2, power_sum(p, t) >= (t - 1.5) ** 2 * (t - 3)]
+    cost = 0.23 * c[0] - 0.43 * c[1] + 0.12 * c[2] - 0.55 * c[3]
+    return lsip.Problem(lsip.minimize(cost), [power_sum(p, 1.5) <= 0, lsip.forall(t, rows)])
+
+
+def touching_at_a_rounded_point() -> lsip.Problem:
+    """Powers of 0.4 are rounded; p is a multiple of (t - 0.4)² all the same."""
+    t, c = lsip.Index("t", lsip.Interval(0.1, 0.7)), lsip.Variable(3, name="c", lower=-10, upper=10)
+    powers = 0.4 ** np.arange(3.0)
+    row = c @ t ** np.arange(3) >= -((t - 0.4) ** 2)
+    return lsip.Problem(lsip.minimize(0.7 ** np.arange(3.0) @ c), [powers @ c <= 0, lsip.forall(t, row)])
+
+
+def three_rows_together() -> lsip.Problem:
+    """p >= 0 and p(0) + p(1) <= 0: no two of the three rows are opposite to each other."""
+    t, c = lsip.Index("t", UNIT), lsip.Variable(3, name="c")
+    p = [c[k] for k in range(3)]
+    rows = [power_sum(p, t) >= 0, power_sum(p, t) <= t]
+    return lsip.Problem(lsip.maximize(power_sum(p, 0.5)), [lsip.forall(t, rows), p[0] + power_sum(p, 1) <= 0])
+
+
+def nothing_but_zero() -> lsip.Problem:
+    """p >= 0 falls nowhere below p(0.25) = 0 and rises nowhere: it is zero."""
+    t, c = lsip.Index("t", UNIT), lsip.Variable(5, name="c", lower=-1, upper=1)
+    p = [c[k] for k in range(5)]
+    rows = [power_sum(p, t) >= 0, slope(p, t) <= 0]
+    return lsip.Problem(lsip.minimize(1 + c[0] - c[4]), [lsip.forall(t, rows), power_sum(p, 0.25) <= 0])
+
+
 MODELS: list[tuple[Callable[[], lsip.Problem], float]] = [
     (lambda: smooth_step(3), 1.5),  # 3 t² - 2 t³ is the only one
     (lambda: smooth_step(5), 1.2),
@@ -149,6 +182,10 @@ MODELS: list[tuple[Callable[[], lsip.Problem], float]] = [
     (membrane, 16.0),
     (two_bands, 0.140625),  # t²
     (squeezed_at_a_corner, 2.5),
+    (touching_inside, -4.76875 / 6.75),  # (t - 1.5)³ / 6.75
+    (touching_at_a_rounded_point, -0.09),  # -(t - 0.4)²
+    (three_rows_together, 0.25),  # t (1 - t)
+    (nothing_but_zero, 1.0),
 ]
 
 
@@ -165,7 +202,7 @@ def test_models_without_a_strictly_feasible_point_are_certified(
     solution.verify()
 
 
-@pytest.mark.parametrize(("build", "value"), [MODELS[k] for k in (1, 4, 6, 9)])
+@pytest.mark.parametrize(("build", "value"), [MODELS[k] for k in (1, 4, 6, 9, 13, 14, 15)])
 def test_they_are_saved_loaded_and_checked_like_others(
     build: Callable[[], lsip.Problem], value: float, tmp_path: Path
 ) -> None:
@@ -210,6 +247,12 @@ def test_the_violation_that_is_told_is_that_of_the_rows_as_they_were_written(
             a, b = written.rows(points)
             g = np.einsum("npk,pk->np", a, found.x[written.columns]) - b
             assert g.max() <= bound + 1e-13 * (1 + abs(value))
+
+
+def test_what_is_taken_for_rounding_is_said() -> None:
+    solution = touching_at_a_rounded_point().solve(verbose=False)
+    assert any("rounding of the data" in a for a in solution.certificate.assumptions)
+    assert not touching_inside().solve(verbose=False).certificate.assumptions
 
 
 def test_an_equation_that_contradicts_the_others_proves_nothing_feasible() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
@@ -23,56 +23,117 @@ Row: TypeAlias = dict[int, Fraction]  # coefficients by columns, the right-hand 
 
 
 @dataclass(frozen=True, eq=False)
-class Implied:
-    """Where an equation comes from that a program does not have: a row of a family, at a point or after a division.
+class IndexRow:
+    """A row of a family at an index point.
 
     Parameters
     ----------
-    label
-        How the equation is called.
     family, row
         The family as it was written, and its row.
     at
-        The index point (m,) at which the row says it; nan for coordinates that may be anything.
+        The index point (m,); nan for coordinates that may be anything.
     divided_by
-        What the row was divided by before; nothing, where the row itself says it, as an inequality.
-    opposite
-        The inequality (n + 1,), right-hand side last, that says the other half.
-    opposite_row
-        The family and its row that the opposite inequality comes from, and the point.
-    opposite_finite
-        Or which of all upper sides of finite rows, then lower ones, upper bounds, and lower bounds it is.
+        What the row was divided by before; nothing, where the row itself is meant.
+    values
+        (n + 1,), the row there, with its right-hand side last, where it is an inequality.
     """
 
-    label: str
     family: RowFamily
     row: int
     at: Array
     divided_by: str = ""
-    opposite: Array | None = None
-    opposite_row: tuple[RowFamily, int, Array] | None = None
-    opposite_finite: int | None = None
+    values: Array | None = None
+
+    @property
+    def label(self) -> str:
+        """How an equation is called that comes from it."""
+        names = self.family.legend.coordinates
+        place = ", ".join(f"{name} = {v:g}" for name, v in zip(names, self.at, strict=True) if not np.isnan(v))
+        label = self.family.labels[self.row]
+        return f"{f'({label}) / {self.divided_by}' if self.divided_by else label} where {place}"
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteSide:
+    """A side of a finite row or a variable: of all upper sides of rows, lower ones, upper bounds, and lower bounds."""
+
+    number: int
+    values: Array  # (n + 1,), an inequality with its right-hand side last
+
+    @property
+    def label(self) -> str:
+        """How an equation is called that comes from it."""
+        return "a finite row"
+
+
+@dataclass(frozen=True, eq=False)
+class Implied:
+    """Where an equation comes from that a program does not have.
+
+    Parameters
+    ----------
+    label
+        How it is called.
+    rows
+        Inequalities that say it together, with others that come before it; or a quotient where that has to vanish.
+    """
+
+    label: str
+    rows: tuple[IndexRow | FiniteSide, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class AffineHull:
-    """All x that keep the equalities among finite rows, variables that cannot move, and equations found out since."""
+    """All x that keep the equalities among finite rows, variables that cannot move, and equations found out since.
+
+    Parameters
+    ----------
+    n
+        Variables.
+    given
+        Equations of the program, in rational numbers.
+    sides
+        By upper sides of finite rows, then lower ones, whose numbers are rounded: what each means.
+    added
+        Equations that the program does not have, and where they come from.
+    """
 
     n: int
-    table: Array  # (q, n + 1)
-    added: tuple[tuple[Row, Implied], ...] = ()  # equations that the program does not have, and where they come from
+    given: tuple[Row, ...]
+    sides: dict[int, Row] = field(default_factory=dict)
+    added: tuple[tuple[Row, Implied], ...] = ()
 
     @staticmethod
-    def of(program: Program) -> AffineHull:
-        """What a program says."""
+    def of(program: Program, meant: Mapping[int, Row] | None = None) -> AffineHull:
+        """What a program says, some of whose finite rows may be `meant` otherwise than they are rounded."""
+        known, given = dict(meant or {}), list[Row]()
         equal = np.flatnonzero(program.row_lower == program.row_upper)
-        fixed = np.flatnonzero(program.lower == program.upper)
-        table = np.zeros((len(equal) + len(fixed), program.n + 1))
-        table[: len(equal), :-1] = program.A[equal].toarray() if len(equal) else 0.0
-        table[: len(equal), -1] = program.row_upper[equal]
-        table[len(equal) + np.arange(len(fixed)), fixed] = 1.0
-        table[len(equal) :, -1] = program.lower[fixed]
-        return AffineHull(program.n, table)
+        table = np.column_stack([program.A[equal].toarray(), program.row_upper[equal]])
+        for i, line in zip(equal.tolist(), table.tolist(), strict=True):
+            given.append(known.get(i) or {j: Fraction(v) for j, v in enumerate(line) if v})
+        for j in np.flatnonzero(program.lower == program.upper).tolist():
+            value = Fraction(float(program.lower[j]))
+            given.append({j: Fraction(1)} | ({program.n: value} if value else {}))
+        opposite = {program.A.shape[0] + i: {j: -v for j, v in row.items()} for i, row in known.items()}
+        return AffineHull(program.n, tuple(given), known | opposite)
+
+    def side(self, number: int, values: Array) -> Row:
+        """Of all upper sides of finite rows, then lower ones, and bounds, one with these values in rational numbers."""
+        return self.sides.get(number) or {j: Fraction(v) for j, v in enumerate(values.tolist()) if v}
+
+    @cached_property
+    def table(self) -> Array:
+        """(q, n + 1), all equations in floats."""
+        table = np.zeros((len(self.given) + len(self.added), self.n + 1))
+        for line, row in zip(table, [*self.given, *(row for row, _ in self.added)], strict=True):
+            line[list(row)] = [float(v) for v in row.values()]
+        return table
+
+    @cached_property
+    def rounded(self) -> tuple[str, ...]:
+        """The added equations whose numbers doubles do not hold."""
+        held = ((source.label, row) for row, source in self.added)
+        return tuple(label for label, row in held if any(Fraction(float(v)) != v for v in row.values()))
 
     def projected(self, rows: Array) -> Array:
         """What is left of rows (..., n + 1) beside the equalities, in floats."""
@@ -104,24 +165,18 @@ class AffineHull:
     @cached_property
     def _solved(self) -> dict[int, Row]:
         """Equations in which one column has the coefficient one, and none of the others has it: by these columns."""
-        return _solved_for(
-            [{j: Fraction(v) for j, v in enumerate(line) if v} for line in self.table.tolist()], {}, self.n
-        )
+        return _solved_for([*self.given, *(row for row, _ in self.added)], {}, self.n)
 
     def extended(self, rows: Sequence[Row], source: Implied) -> AffineHull | None:
-        """The same with more equations; None where one contradicts others, or doubles do not hold its numbers."""
+        """The same with more equations; None where one contradicts others."""
         new: list[Row] = []
         for row in rows:
             left, whole = _without(row, _solved_for(new, self._solved, self.n)), _whole(row)
-            if left and (not any(j < self.n for j in left) or max(map(abs, whole.values())) > 2 / EPS):
+            if left and not any(j < self.n for j in left):
                 return None
-            new += [whole] if left else []
-        table = np.zeros((len(new), self.n + 1))
-        for line, row in zip(table, new, strict=True):
-            line[list(row)] = [float(v) for v in row.values()]
-        return replace(
-            self, table=np.concatenate([self.table, table]), added=(*self.added, *((row, source) for row in new))
-        )
+            fits = max(map(abs, whole.values()), default=Fraction(0)) <= 2 / EPS
+            new += [whole if fits else row] if left else []
+        return replace(self, added=(*self.added, *((row, source) for row in new)))
 
     def stated(self, program: Program) -> Program:
         """The program with the equations that were found out as finite rows, behind its own."""

@@ -17,6 +17,7 @@ rational numbers (`affine_hull`), g is the factor times the quotient q for all t
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -35,12 +36,13 @@ from ..model.families import RowFamily
 from ..model.program import STORAGE, Program
 from ..model.solid import Flat
 from ..model.unbounded import power_text
-from ..proof.certificate import Certificate
+from ..proof.certificate import Certificate, DataAssumption
 from ..proof.linear_algebra import ROUNDING
-from .affine_hull import AffineHull, Array, Implied
-from .implied_equations import is_box, squeezed
+from .affine_hull import AffineHull, Array, Implied, IndexRow
+from .implied_equations import Face, implied, implied_sides, index_points, is_box
 from .reduction import Map
-from .row_polynomials import RowPolynomials, equations, replaced, row_polynomials, sampled_rows
+from .rounded_rows import meant_rows
+from .row_polynomials import RowPolynomials, equations, named_numbers, replaced, row_polynomials, sampled_rows
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ class DivisionTuning:
         Coefficients of all rows of a family.
     inside, nearly
         Parts of an interval among which points are looked for at which a row vanishes, simple fractions with
-        denominators up to that; and what is left of the row there, relative to the row elsewhere.
+        denominators up to that; and what is left of the row there, relative to the row elsewhere. Rows are compared
+        with each other at a quarter as many.
     """
 
     most_entries: int = 2000
@@ -130,16 +133,54 @@ class FactorOutZeros:
             for f, family in enumerate(program.families)
             if formulas(family) is not None and family.columns.size <= TUNING.most_entries
         }
-        hull, families, before = AffineHull.of(program), list(program.families), -1
+        families, before = list(program.families), -1
         factors: dict[int, Factored] = {}
+        points = {
+            f: index_points(family, TUNING.inside // 4) for f, family in declared.items() if is_box(family.domain)
+        }
+        hull = AffineHull.of(
+            program, meant_rows(program, [Face(declared[f], declared[f], {}, at) for f, at in points.items()])
+        )
         while before != (before := len(hull.added)):  # equations that one family implies may help another
-            hull = squeezed(program, list(declared.values()), hull)
+            faces = [
+                Face(declared[f], families[f], _divisors(declared[f], factors.get(f, {})), at)
+                for f, at in points.items()
+            ]
+            hull = implied(program, faces, hull)
             for f, family in declared.items():
                 families[f], factors[f], hull = _divided(family, hull)
-        if not hull.added and all(new is old for new, old in zip(families, program.families, strict=True)):
+        idle = implied_sides(program, hull)
+        if not idle.any() and not hull.added and all(map(operator.is_, families, program.families)):
             return program
-        quotients = Quotients(program, factors, tuple(source for _, source in hull.added))
-        return replace(hull.stated(program), families=tuple(families), maps=(*program.maps, quotients))
+        quotients = Quotients(program, factors, tuple(source for _, source in hull.added), _rounding(program, hull))
+        reduced = replace(
+            program,
+            families=tuple(families),
+            row_upper=np.where(idle[0], np.inf, program.row_upper),
+            row_lower=np.where(idle[1], -np.inf, program.row_lower),
+        )
+        return replace(hull.stated(reduced), maps=(*program.maps, quotients))
+
+
+def _rounding(program: Program, hull: AffineHull) -> str:
+    """A sentence about finite rows that are taken for others, and equations that doubles do not hold, if there are."""
+    rows = sorted({number % program.A.shape[0] for number in hull.sides})
+    labels = [program.row_labels[i] if i < len(program.row_labels) else f"row {i}" for i in rows]
+    labels = list(dict.fromkeys([*labels, *hull.rounded]))
+    if not labels:
+        return ""
+    most = 4
+    more = f" and {len(labels) - most} more" if len(labels) > most else ""
+    return (
+        "Equations at index points agree with constraints for all index points up to the rounding of their numbers "
+        f"to doubles, which is taken for the rounding of the data: {'; '.join(labels[:most])}{more}."
+    )
+
+
+def _divisors(family: RowFamily, factored: Factored) -> dict[int, str]:
+    """What rows are divided by, as one writes it."""
+    names = family.legend.coordinates
+    return {i: " ".join(f.text(names, power) for f, power in factors) for i, factors in factored.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +189,7 @@ class Quotients(Map):
 
     factors: dict[int, Factored] = field(default_factory=dict)
     implied: tuple[Implied, ...] = ()
+    rounding: str = ""  # what is taken for the rounding of the data
 
     def undivided(
         self, family: int, row: int, y: Array, nearly: float
@@ -168,6 +210,8 @@ class Quotients(Map):
 
     def inverse(self, certificate: Certificate) -> Certificate:
         """Violations are those of the rows that were written: where quotients are 0 at most, 0."""
+        if self.rounding and certificate.kind != "none":
+            certificate = replace(certificate, assumptions=(*certificate.assumptions, DataAssumption(self.rounding)))
         found = list(certificate.violation)
         for f, rows in self.factors.items() if found else ():
             if rows:
@@ -205,7 +249,7 @@ def _divided(family: RowFamily, hull: AffineHull) -> tuple[RowFamily, Factored, 
             continue
         rows = [flat.reduced(p) for p in rows]
         if not any(map(hull.reduced, equations(rows, columns, hull.n))):
-            made[i] = [*({} for _ in columns), {(0,) * family.domain.dim: Fraction(1)}]  # 0 <= 1 says as little
+            made[i] = _idle(columns, family.domain.dim)
             labels[i], factored[i] = "{}, an equality for every index", ()
             continue
         found: dict[Factor, int] = {}
@@ -214,7 +258,7 @@ def _divided(family: RowFamily, hull: AffineHull) -> tuple[RowFamily, Factored, 
                 once = _once(rows, columns, factor, hull, _source(family, i, factor, found))
                 if once is None:
                     break
-                rows, hull = once
+                rows, hull = once[0] if any(once[0]) else _idle(columns, family.domain.dim), once[1]
                 found[factor] = found.get(factor, 0) + (2 if factor.sign == 0 else 1)
         if found:
             made[i] = rows
@@ -224,6 +268,11 @@ def _divided(family: RowFamily, hull: AffineHull) -> tuple[RowFamily, Factored, 
     return (replaced(family, made, labels) if made else family), factored, hull
 
 
+def _idle(columns: list[int], dim: int) -> RowPolynomials:
+    """0 <= 1, which says as little as a row that is an equality for every index."""
+    return [*({} for _ in columns), {(0,) * dim: Fraction(1)}]
+
+
 def _source(family: RowFamily, i: int, factor: Factor, found: dict[Factor, int]) -> Implied:
     """Where equations come from that a division leaves: a row where a factor vanishes that changes its sign."""
     label = f"{family.labels[i]} where {factor.text(family.legend.coordinates, 1)} = 0"
@@ -231,7 +280,8 @@ def _source(family: RowFamily, i: int, factor: Factor, found: dict[Factor, int])
     if factor.other is None:
         at[factor.axis] = float(factor.end)
     by = {**found, factor: found.get(factor, 0) + 1}
-    return Implied(label, family, i, at, " ".join(f.text(family.legend.coordinates, power) for f, power in by.items()))
+    divisors = " ".join(f.text(family.legend.coordinates, power) for f, power in by.items())
+    return Implied(label, (IndexRow(family, i, at, divisors),))
 
 
 def _factors(family: RowFamily, hull: AffineHull) -> Iterator[Factor]:
@@ -276,6 +326,7 @@ def _inside(family: RowFamily, hull: AffineHull) -> list[float]:
             near = np.linspace(grid[k - 1], grid[k + 1], TUNING.inside + 1)
             t = near[(left(near) / size.max(axis=0)).min(axis=1).argmin()]
             found |= {float(Fraction(t / unit).limit_denominator(TUNING.inside)) * unit for unit in (1.0, high - low)}
+            found |= {v for v in named_numbers(family) if grid[k - 1] < v < grid[k + 1]}
     return sorted(found)
 
 
@@ -308,5 +359,5 @@ def _once(
     if factor.sign == 0:
         quotients, rests = factor.division(quotients)
         more = hull.extended(equations(rests, columns, hull.n), source)
-        return None if more is None or not any(quotients) else (quotients, more)
+        return None if more is None else (quotients, more)
     return [{e: factor.sign * c for e, c in q.items()} for q in quotients], hull

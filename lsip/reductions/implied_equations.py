@@ -1,12 +1,15 @@
-"""Equations that two inequalities make of one row: what a family says at a corner of its index set, and its opposite.
+"""Equations that several inequalities make of each other: rows at index points, finite rows and bounds.
 
 A curve between two others that meet at an end, 0 <= p(t) <= t for all t in [0, 1], has p(0) = 0; so has one with
-p(t) >= 0 and a finite row p(0) <= 0.
+p(t) >= 0 and a finite row p(0) <= 0. In general, rows a_k x <= b_k with multipliers λ_k > 0 such that
+sum λ_k a_k = 0 and sum λ_k b_k = 0 are equations: none of them has slack at any feasible point. A program has a
+strictly feasible point unless there are such rows (J. M. Borwein, H. Wolkowicz, Facial reduction for a cone-convex
+programming problem, 1981). A linear program proposes them, in floats; rational numbers decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 from math import prod
@@ -14,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ..deadline import EFFORT
 from ..domains import Domain
@@ -21,81 +25,138 @@ from ..expressions.ring import Polynomial
 from ..model.families import RowFamily
 from ..model.program import Program
 from ..proof.dual import TUNING as WEIGHING
-from .affine_hull import AffineHull, Array, Implied, Row
-from .row_polynomials import equations, row_polynomials, sampled_rows
+from ..proof.linear_program import linear_program
+from .affine_hull import AffineHull, Array, FiniteSide, Implied, IndexRow, Row
+from .row_polynomials import RowPolynomials, equations, named_numbers, row_polynomials, sampled_rows
 
 
-class Corner(NamedTuple):
-    """A row of a family at a corner of its index set."""
+class Face(NamedTuple):
+    """A family as it was written and as it is now, what its rows were divided by, and points at which to look."""
 
+    written: RowFamily
     family: RowFamily
-    row: int
-    at: tuple[float, ...]
-
-    @property
-    def label(self) -> str:
-        place = ", ".join(f"{name} = {v:g}" for name, v in zip(self.family.legend.coordinates, self.at, strict=True))
-        return f"{self.family.labels[self.row]} where {place}"
-
-    def exactly(self, n: int) -> Row | None:
-        """What it says there, in rational numbers."""
-        polynomials = row_polynomials(self.family, self.row)
-        if polynomials is None:
-            return None
-        values = [_value(p, tuple(map(Fraction, self.at))) for p in polynomials]
-        return next(iter(equations(values, self.family.columns[self.row].tolist(), n)), {})
+    divisors: dict[int, str]
+    points: Array  # (N, m)
 
 
-def squeezed(program: Program, families: list[RowFamily], hull: AffineHull) -> AffineHull:
-    """The hull with what is an equation because opposite inequalities say so."""
-    bounded = [f for f in families if is_box(f.domain)]
-    count = sum(2**f.domain.dim * len(f.columns) for f in bounded)
-    if not bounded or count * (program.n + 1) > EFFORT.batch:
-        return hull  # there is nothing to compare, or too much
-    places = [(f, corners(f.domain)) for f in bounded]
-    known = [Corner(f, i, at) for f, found in places for at in found for i in range(len(f.columns))]
+def implied(program: Program, faces: Sequence[Face], hull: AffineHull) -> AffineHull:
+    """The hull with what is an equation because rows leave each other no slack."""
+    sides = _finite(program)
+    while True:
+        table, rows = _candidates(faces, sides, hull)
+        if table is None or table.size > EFFORT.batch:
+            return hull  # there is nothing to compare, or too much
+        exact = {k: _exactly(faces, rows[k], sides, hull) for k in _proposed(table)}
+        circuit = _circuit({k: hull.reduced(row) for k, row in exact.items() if row is not None})
+        members = [_member(faces, rows[k], sides, hull.n) for k in circuit]
+        more = hull
+        for k, member in zip(circuit, members, strict=True):
+            said = tuple(members) if more is hull else ()
+            more = more.extended([exact[k] or {}], Implied(member.label, said)) or more
+        if more is hull:
+            return hull
+        hull = more
+
+
+Place = tuple[int, int, int]  # a face, one of its points, and a row; or -1, and a side of a finite row
+
+
+def _candidates(faces: Sequence[Face], sides: Array, hull: AffineHull) -> tuple[Array | None, list[Place]]:
+    """What the hull leaves of rows at index points and of finite rows, relative to them, and where each stands."""
+    rows: list[Place] = []
+    tables = []
     with np.errstate(all="ignore"):
-        sampled = [sampled_rows(f, hull.n, np.array(found)) for f, found in places]
-        table = np.concatenate([*(rows.reshape(-1, hull.n + 1) for rows in sampled), _finite(program)])
-        left = hull.projected(table)
-        left = left / np.abs(left[:, :-1]).max(axis=1, keepdims=True)  # nan, where no variable is left
-    for i, j in opposite_pairs(left, len(known)):
-        first = known[i].exactly(hull.n)
-        second = known[j].exactly(hull.n) if j < len(known) else _fractions(table[j])
-        if first is not None and second is not None and _opposite(hull.reduced(first), hull.reduced(second), hull.n):
-            hull = hull.extended([first], _source(program, known, i, j, table[j])) or hull
-    return hull
+        for f, face in enumerate(faces):
+            sampled = sampled_rows(face.family, hull.n, face.points)
+            tables.append(sampled.reshape(-1, hull.n + 1))
+            rows += product((f,), range(len(face.points)), range(sampled.shape[1]))
+        tables.append(sides)
+        rows += [(-1, k, 0) for k in range(len(sides))]
+        table = np.concatenate(tables)
+        size = np.abs(table).max(axis=1)
+        left = hull.projected(table / np.where(size > 0, size, 1.0)[:, None])
+        most = np.abs(left[:, :-1]).max(axis=1, initial=0.0)
+        used = np.isfinite(most) & (most > WEIGHING.likely)
+    if not used.any():
+        return None, rows
+    return left[used] / most[used, None], [rows[k] for k in np.flatnonzero(used).tolist()]
 
 
-def opposite_pairs(rows: Array, first: int) -> Iterator[tuple[int, int]]:
-    """One of the `first` rows, and any that is about its negative; rows with nan have none.
+def _proposed(table: Array) -> list[int]:
+    """Rows of a table with multipliers that add up to one and combine them to nothing; the heaviest first."""
+    k = len(table)
+    matrix = sparse.csr_matrix(np.vstack([table.T, np.ones(k)]))
+    side = np.append(np.zeros(table.shape[1]), 1.0)
+    found = linear_program(np.zeros(k), np.zeros(k), np.ones(k), matrix, side, side)
+    if found is None:
+        return []
+    heavy = np.flatnonzero(found > WEIGHING.likely)
+    return [int(i) for i in heavy[np.argsort(-found[heavy])]]
 
-    What is opposite has opposite sums, whatever the weights, so only rows are compared that are close by these.
+
+def _circuit(rows: dict[int, Row]) -> list[int]:
+    """Some of these rows that positive multipliers combine to nothing, in rational numbers; none if there are none."""
+    solved: dict[int, tuple[Row, Row]] = {}  # by columns: what is left of a row, and how it is made of them all
+    for k, row in rows.items():
+        left, shares = row, {k: Fraction(1)}
+        for column, (other, made) in solved.items():
+            factor = left.get(column, Fraction(0))
+            if factor:
+                left, shares = _minus(left, factor, other), _minus(shares, factor, made)
+        if left:
+            pivot = min(left)
+            scale = 1 / left[pivot]
+            solved[pivot] = {j: v * scale for j, v in left.items()}, {j: v * scale for j, v in shares.items()}
+        elif len(shares) > 1 and min(shares.values()) > 0:
+            return sorted(shares)
+    return []
+
+
+def _minus(row: Row, factor: Fraction, other: Row) -> Row:
+    total = dict(row)
+    for j, v in other.items():
+        total[j] = total.get(j, Fraction(0)) - factor * v
+    return {j: v for j, v in total.items() if v}
+
+
+def _exactly(faces: Sequence[Face], place: Place, sides: Array, hull: AffineHull) -> Row | None:
+    """A row in rational numbers; None if it is not known so."""
+    f, k, i = place
+    if f < 0:
+        return hull.side(k, sides[k])
+    family, rows = faces[f].family, row_polynomials(faces[f].family, i)
+    return None if rows is None else row_at(rows, family.columns[i].tolist(), faces[f].points[k], hull.n)
+
+
+def row_at(rows: RowPolynomials, columns: list[int], point: Array, n: int) -> Row:
+    """A row at an index point in rational numbers."""
+    values = [_value(p, tuple(map(Fraction, point.tolist()))) for p in rows]
+    return next(iter(equations(values, columns, n)), {})
+
+
+def _member(faces: Sequence[Face], place: Place, sides: Array, n: int) -> IndexRow | FiniteSide:
+    """A row of a circuit."""
+    f, k, i = place
+    if f < 0:
+        return FiniteSide(k, sides[k])
+    face, point = faces[f], faces[f].points[k]
+    values = sampled_rows(face.family, n, point[None])[0, i]
+    return IndexRow(face.written, i, point, face.divisors.get(i, ""), values)
+
+
+def index_points(family: RowFamily, shares: int) -> Array:
+    """Points of a box at which rows are compared with others: corners; along an interval, also simple ones inside.
+
+    These are numbers of its formulas, and the ends of so many equal shares of the interval.
     """
-    weights = np.cos(np.arange(rows.shape[1]))
-    sums = np.where(np.isnan(rows).any(axis=1), np.inf, np.nan_to_num(rows) @ weights)
-    order = np.argsort(sums, kind="stable")
-    doubt = 2 * WEIGHING.likely * np.abs(weights).sum()
-    ends = (np.searchsorted(sums[order], -sums[:first] + side) for side in (-doubt, doubt))
-    for i, (start, end) in enumerate(zip(*ends, strict=True)):
-        for j in np.sort(order[start:end]).tolist() if np.isfinite(sums[i]) else ():
-            if np.abs(rows[i] + rows[j]).max() <= WEIGHING.likely:
-                yield i, j
-
-
-def _source(program: Program, known: list[Corner], i: int, j: int, opposite: Array) -> Implied:
-    """Where the equation of two opposite inequalities comes from: row j of the table, and the corner i."""
-    corner = known[i]
-    other = known[j] if j < len(known) else None
-    return Implied(
-        corner.label,
-        corner.family,
-        corner.row,
-        np.array(corner.at),
-        opposite=opposite,
-        opposite_row=None if other is None else (other.family, other.row, np.array(other.at)),
-        opposite_finite=None if other is not None else int(np.flatnonzero(_sided(program))[j - len(known)]),
-    )
+    points = corners(family.domain)
+    if family.domain.dim == 1:
+        low, high = points[0][0], points[-1][0]
+        named = np.array([low, high, *(t for t in named_numbers(family) if low < t < high)])
+        grid = np.linspace(low, high, shares + 1)
+        apart = np.abs(grid[:, None] - named).min(axis=1) > WEIGHING.likely * (high - low)
+        points += [(t,) for t in (*named[2:].tolist(), *grid[apart].tolist())]
+    return np.array(points)
 
 
 def is_box(domain: Domain) -> bool:
@@ -116,25 +177,19 @@ def _value(p: Polynomial, point: tuple[Fraction, ...]) -> Polynomial:
 
 
 def _finite(program: Program) -> Array:
-    """Finite rows and bounds, one for every side that they have, with that last."""
+    """Finite rows and bounds, one for every side that they may have, with that last: not finite where it is not."""
     matrix, unit = program.A.toarray(), np.eye(program.n)
     rows = np.concatenate([matrix, -matrix, unit, -unit])
     sides = np.concatenate([program.row_upper, -program.row_lower, program.upper, -program.lower])
-    return np.column_stack([rows, sides])[_sided(program)]
+    return np.column_stack([rows, sides])
 
 
-def _sided(program: Program) -> NDArray[np.bool_]:
-    """Which finite rows have an upper side, which a lower one, and which variables have an upper and a lower bound."""
-    return np.isfinite(np.concatenate([program.row_upper, program.row_lower, program.upper, program.lower]))
-
-
-def _fractions(row: Array) -> Row:
-    return {j: Fraction(v) for j, v in enumerate(row.tolist()) if v}
-
-
-def _opposite(a: Row, b: Row, n: int) -> bool:
-    """Whether one row is a negative multiple of the other, and has variables."""
-    pivot = next((j for j in a if j < n), None)
-    if pivot is None or pivot not in b or a[pivot] * b[pivot] > 0:
-        return False
-    return {j: v / a[pivot] for j, v in a.items()} == {j: v / b[pivot] for j, v in b.items()}
+def implied_sides(program: Program, hull: AffineHull) -> NDArray[np.bool_]:
+    """(2, r): which upper and which lower sides of finite rows follow from the equations of the hull."""
+    sides = _finite(program)[: 2 * program.A.shape[0]]
+    unequal = np.tile(program.row_lower != program.row_upper, 2)
+    with np.errstate(all="ignore"):
+        likely = np.isfinite(sides[:, -1]) & unequal & hull.likely(np.nan_to_num(sides, posinf=0.0, neginf=0.0))
+    for k in np.flatnonzero(likely).tolist():
+        likely[k] = not hull.reduced(hull.side(k, sides[k]))
+    return likely.reshape(2, -1)

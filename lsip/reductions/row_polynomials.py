@@ -36,6 +36,15 @@ def sampled_rows(family: RowFamily, n: int, points: Array) -> Array:
     return rows
 
 
+def named_numbers(family: RowFamily) -> list[float]:
+    """The numbers in the formulas of a family, and their opposites: (t - 0.25)² names the point 0.25."""
+    nodes = (node for _, node, _ in _written(family).tape.written.steps())
+    found = {
+        v for node in nodes if isinstance(node, Constant) and node.value.size == 1 for v in node.value.ravel().tolist()
+    }
+    return sorted({s * v for v in found for s in (1.0, -1.0)})
+
+
 def row_polynomials(family: RowFamily, i: int) -> RowPolynomials | None:
     """A row as polynomials in the index, if it is of that kind."""
     k, written = family.columns.shape[1], _written(family)

@@ -27,6 +27,7 @@ from ..model.restated import BoundedPart
 from ..model.statements import ForAll
 from ..model.unbounded import Placement
 from ..proof.certificate import Certificate, Support
+from ..reductions.affine_hull import FiniteSide
 from ..reductions.factor_out_zeros import Quotients
 from ..reductions.unbounded_charts import Charts
 from .active import TUNING, ActivePoint
@@ -281,25 +282,22 @@ class Reading:
             unit[j], unit[-1] = 1.0, program.lower[j]
             yield MultiplierTerm(unit, -np.inf, on_bound(j))
         for k, source in enumerate(self.quotients.implied):
-            if source.divided_by:
-                yield MultiplierTerm(
-                    table[count + k], -np.inf, self._at(source.family, source.row, source.at, source.divided_by)
-                )
-                continue
-            yield MultiplierTerm(
-                self._row(source.family, source.row, source.at), 0.0, self._at(source.family, source.row, source.at)
-            )
-            opposite, side = source.opposite, source.opposite_finite
-            assert opposite is not None
-            if source.opposite_row is not None:
-                yield MultiplierTerm(opposite, 0.0, self._at(*source.opposite_row))
-            elif side is not None:
-                rows = count  # the program was without implied equations then
-                if side < 2 * rows:
-                    yield MultiplierTerm(opposite, 0.0, on_row(side % rows, 1.0 if side < rows else -1.0))
+            for row in source.rows:
+                if isinstance(row, FiniteSide):
+                    yield MultiplierTerm(row.values, 0.0, self._on_side(row.number, count))
+                elif row.values is None:
+                    yield MultiplierTerm(
+                        table[count + k], -np.inf, self._at(row.family, row.row, row.at, row.divided_by)
+                    )
                 else:
-                    j = (side - 2 * rows) % program.n
-                    yield MultiplierTerm(opposite, 0.0, on_bound(j, 1.0 if side - 2 * rows < program.n else -1.0))
+                    yield MultiplierTerm(row.values, 0.0, self._at(row.family, row.row, row.at, row.divided_by))
+
+    def _on_side(self, number: int, rows: int) -> Use:
+        """Where a multiplier goes of a side of one of so many finite rows, or of a variable."""
+        if number < 2 * rows:
+            return on_row(number % rows, 1.0 if number < rows else -1.0)
+        number -= 2 * rows
+        return on_bound(number % self.program.n, 1.0 if number < self.program.n else -1.0)
 
     def _row(self, family: RowFamily, component: int, point: Array) -> Array:
         """A row of a family at a point (m,), with the right-hand side last: (n + 1,)."""
