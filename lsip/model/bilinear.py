@@ -1,4 +1,4 @@
-"""Rows that are affine in the index for every direction: sums of numbers times a coordinate of each.
+"""Rows that are affine in the index for every direction: sums of numbers times a coordinate of it, and of directions.
 
 A row of T maxima over m coordinates has about T m numbers for every variable, of which a direction leaves out most.
 Adding them up costs less than running through the formula of the sum, and is enclosed to the last bit.
@@ -31,20 +31,20 @@ class Terms:
     product: Ints  # (Q,), which product
     at: Ints  # (Q,), which of the places
     index: Ints  # the coordinate of the index in each product; -1 for none
-    direction: Ints  # that of the direction; -1 for none
+    direction: Ints  # (2, …), those of the direction; -1 for none
     place: Ints  # those that occur
 
     @staticmethod
     def of(number: Array, doubt: Array, index: Ints, direction: Ints, place: Ints) -> Terms:
         """Numbers with coordinates and places; where a place has a product twice, that counts as two products."""
-        key = np.stack([place, direction, index])
+        key = np.stack([place, *direction, index])
         order = np.lexsort(key)
         change = np.concatenate([[True], (np.diff(key[:, order], axis=1) != 0).any(axis=0)])[: len(order)]
         again = np.empty_like(order)
         again[order] = np.arange(len(order)) - np.maximum.accumulate(np.where(change, np.arange(len(order)), 0))
-        kinds, product = np.unique(np.stack([index, direction, again]), axis=1, return_inverse=True)
+        kinds, product = np.unique(np.stack([index, *direction, again]), axis=1, return_inverse=True)
         places, at = np.unique(place, return_inverse=True)
-        return Terms(number, doubt, product.ravel(), at.ravel(), kinds[0], kinds[1], places)
+        return Terms(number, doubt, product.ravel(), at.ravel(), kinds[0], kinds[1:3], places)
 
     def table(self, number: Array) -> Matrix:
         """Such numbers by products and places."""
@@ -67,10 +67,16 @@ class Terms:
         parts, left = leading_bits(self.number, size_of, len(self.index))
         return self.table(self.number), [self.table(part) for part in parts], self.table(left), self.table(self.doubt)
 
-    def factors(self, y: Array, v: Array) -> tuple[Array, Array]:
-        """Both factors of each product at points (N, m) and directions (N, d)."""
+    def products(self, y: Array, v: Array) -> tuple[Array, Array, Array]:
+        """At points (N, m) and directions (N, d): rounded, what that leaves, and how much more in units that get lost."""
         one = np.ones((len(y), 1))
-        return np.hstack([y, one])[:, self.index], np.hstack([v, one])[:, self.direction]
+        first, second = np.hstack([v, one])[:, self.direction].transpose(1, 0, 2)
+        y = np.hstack([y, one])[:, self.index]
+        half, left = two_product(first, second)
+        product, lost = two_product(half, y)
+        least = float(np.abs(self.number[self.number != 0]).min(initial=1.0))
+        small = np.minimum(np.abs(product) * least, np.minimum(np.abs(half), np.abs(product))) < SMALL_PRODUCT
+        return product, lost + left * y, (small & (first != 0) & (second != 0) & (y != 0)) * (1.0 + np.abs(y))
 
 
 class BilinearRows:
@@ -80,9 +86,9 @@ class BilinearRows:
         """Entry e belongs to row rows[e], and its numbers to places[e] there, the last of them to the last."""
         rows, width = rows.ravel(), form.value.shape[1]
         self.dim, self.width = form.dim, int(places[0, -1]) + 1
-        coordinate = np.full(len(rows), -1)
+        coordinate = np.full((2, len(rows)), -1)
         for block in worst.blocks:
-            coordinate[block.entries] = block.places
+            coordinate[:, block.entries] = block.kind.factors(block.places)
         entry, column = np.nonzero((form.value != 0) | (form.value_doubt != 0))
         of, at = np.concatenate([entry, form.row]), np.concatenate([column, form.place % width])
         number = np.concatenate([form.value[entry, column], form.slope])
@@ -92,7 +98,7 @@ class BilinearRows:
         for row in range(len(worst.base)):
             mine = np.flatnonzero(rows[of] == row)
             where = places[of[mine], at[mine]]
-            self.rows.append(Terms.of(number[mine], doubt[mine], index[mine], coordinate[of[mine]], where))
+            self.rows.append(Terms.of(number[mine], doubt[mine], index[mine], coordinate[:, of[mine]], where))
 
     def table(self, points: Array) -> Array:
         """All rows at points with directions behind them: shape (N, p, K + 1)."""
@@ -105,8 +111,8 @@ class BilinearRows:
         found = np.zeros((len(points), self.width))
         for some, terms in self._parts(component):
             if len(terms.place):
-                y, v = terms.factors(points[some, : self.dim], points[some, self.dim :])
-                found[some[:, None], terms.place] = (y * v) @ terms.tables[0]
+                products = terms.products(points[some, : self.dim], points[some, self.dim :])[0]
+                found[some[:, None], terms.place] = products @ terms.tables[0]
         return found
 
     def enclosed(self, points: Array, _: Array, component: Ints) -> Interval:
@@ -114,7 +120,7 @@ class BilinearRows:
         low, high = np.zeros((2, len(points), self.width))
         for some, terms in self._parts(component):
             if len(terms.place):
-                found = _sums(terms, *terms.factors(points[some, : self.dim], points[some, self.dim :]))
+                found = _sums(terms, *terms.products(points[some, : self.dim], points[some, self.dim :]))
                 low[some[:, None], terms.place], high[some[:, None], terms.place] = found.lo, found.hi
         return Interval(low, high)
 
@@ -128,22 +134,19 @@ class BilinearRows:
                 yield mine[first : first + step], terms
 
 
-def _sums(terms: Terms, y: Array, v: Array) -> Interval:
+def _sums(terms: Terms, given: Array, lost: Array, small: Array) -> Interval:
     """Sums (N, places) of numbers times products, nearly to the last bit."""
     k, (whole, leading, rest, unknown) = len(terms.index), terms.tables
     with np.errstate(all="ignore"):
-        given, lost = two_product(y, v)
         parts, left = leading_bits(given, lambda part: np.abs(part).max(axis=1, keepdims=True), k)
         # All of this is so little that its own rounding hardly counts.
-        small = (left + lost) @ whole + (given - left) @ rest
+        remainder = (left + lost) @ whole + (given - left) @ rest
         sizes = (np.abs(left) + np.abs(lost)) @ abs(whole) + np.abs(given) @ abs(rest)
         doubt = 2 * (k + 8) * EPS * sizes + (np.abs(given) @ unknown) * (1 + 2 * (k + 8) * EPS)
-        least = float(np.abs(terms.number[terms.number != 0]).min(initial=1.0))
-        tiny = (np.abs(given) * min(least, 1.0) < SMALL_PRODUCT) & (y != 0) & (v != 0)
-        if tiny.any():  # products may have lost digits
-            doubt += 2 * LOST_ERROR * (tiny @ (1.0 + abs(whole).toarray() if is_sparse(whole) else 1.0 + abs(whole)))
-        total, error = np.zeros_like(small), np.zeros_like(small)
-        for part in (*(a @ b for a in parts for b in leading), small):
+        if small.any():
+            doubt += 4 * LOST_ERROR * (small @ (1.0 + abs(whole).toarray() if is_sparse(whole) else 1.0 + abs(whole)))
+        total, error = np.zeros((2, *doubt.shape))
+        for part in (*(a @ b for a in parts for b in leading), remainder):
             total, first = two_sum(total, part)
             error, second = two_sum(error, first)
             doubt += np.abs(second)
