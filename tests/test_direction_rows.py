@@ -2,9 +2,10 @@
 
 from fractions import Fraction
 
-import lsip
 import numpy as np
 import pytest
+
+import lsip
 from lsip.model.bilinear import Terms, _sums
 
 KINDS = ("usual", "spread", "signs", "tiny", "tiny directions")
@@ -51,7 +52,8 @@ def test_enclosures_contain_what_exact_arithmetic_gives(kind):
             for k, at in enumerate(terms.place):
                 total, unsure, size = exact(*data, y[n], v[n], at)
                 low, high = Fraction(found.lo[n, k]), Fraction(found.hi[n, k])
-                assert low <= total - unsure and total + unsure <= high
+                assert low <= total - unsure
+                assert total + unsure <= high
                 if kind in ("usual", "signs"):
                     assert high - low <= 2 * unsure + Fraction(2.0**-50) * size
 
@@ -61,7 +63,8 @@ def test_sums_that_are_doubles_are_not_widened():
     none, direction = np.full(4, -1), np.array([[0, 0, 0, 1], [-1, -1, -1, 1]])
     terms = Terms.of(number, np.zeros(4), none, direction, places)
     found = _sums(terms, *terms.products(np.zeros((1, 1)), np.array([[-1.0, 0.5]])))
-    assert (found.lo[0, [0, 2]] == [-0.1, 0.75]).all() and (found.lo == found.hi)[0, [0, 2]].all()
+    assert (found.lo[0, [0, 2]] == [-0.1, 0.75]).all()
+    assert (found.hi[0, [0, 2]] == [-0.1, 0.75]).all()
 
 
 def test_a_place_may_have_a_product_twice():
@@ -70,14 +73,15 @@ def test_a_place_may_have_a_product_twice():
     assert found.lo[0, 0] == found.hi[0, 0] == 9.0
 
 
-@pytest.mark.parametrize("rows, n", [(12, 4), (60, 30)])
+@pytest.mark.parametrize(("rows", "n"), [(12, 4), (60, 30)])
 def test_least_squares_are_certified_at_the_value_of_lstsq(rows, n):
     rng = np.random.default_rng(rows)
     A, b, x = rng.standard_normal((rows, n)), rng.standard_normal(rows), lsip.Variable(n, name="x")
     solution = lsip.Problem(lsip.minimize(np.linalg.norm(A @ x - b)), []).solve(verbose=False)
     assert solution.certified
     truth = np.linalg.norm(A @ np.linalg.lstsq(A, b, rcond=None)[0] - b)
-    assert solution.lower <= truth * (1 + 1e-12) and truth <= solution.upper * (1 + 1e-12)
+    assert solution.lower <= truth * (1 + 1e-12)
+    assert truth <= solution.upper * (1 + 1e-12)
 
 
 def test_a_truss_is_certified():
