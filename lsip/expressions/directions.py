@@ -85,7 +85,7 @@ class Directions(ABC):
         return v
 
     def factors(self, places: Ints) -> tuple[Ints, Ints]:
-        """The coordinates (..., size) whose product each number is multiplied with, -1 for none, given all (..., dim)."""
+        """The coordinates (..., size) with whose product each number is multiplied, of all (..., dim); -1 for none."""
         return places, np.full_like(places, -1)
 
     def room(self, v: Array) -> float:

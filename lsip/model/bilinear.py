@@ -68,7 +68,7 @@ class Terms:
         return self.table(self.number), [self.table(part) for part in parts], self.table(left), self.table(self.doubt)
 
     def products(self, y: Array, v: Array) -> tuple[Array, Array, Array]:
-        """At points (N, m) and directions (N, d): rounded, what that leaves, and how much more in units that get lost."""
+        """At points (N, m) and directions (N, d): rounded, what that leaves, and in which units digits may be lost."""
         one = np.ones((len(y), 1))
         first, second = np.hstack([v, one])[:, self.direction].transpose(1, 0, 2)
         y = np.hstack([y, one])[:, self.index]
