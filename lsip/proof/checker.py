@@ -118,34 +118,6 @@ def applied(name: str, _: None, u: Value) -> Value:
     return found.fmpq() if short else found
 
 
-def divided(extra: tuple[str, fmpq, int], u: Value) -> Value:
-    """(f(u) - a_0 - … - a_(k-1) (u - c)^(k-1)) / (u - c)^k, with the Taylor coefficients a_j of f at c.
-
-    Its Taylor coefficient j over a ball is one of f, that of order k + j, somewhere between the ball and c.
-    """
-    (name, c, k), place, before = extra, ball(u), ctx.cap
-    terms = before if isinstance(u, arb_series) else 1
-    ctx.cap = k + terms
-    of = [getattr(arb_series([v, 1], ctx.cap), name)() for v in (arb(c), arb(c).union(place))]
-    around = [of[1][k + j] if all(of[1][i].is_finite() for i in range(k + j + 1)) else NAN for j in range(terms)]
-    ctx.cap = terms
-    if place - c != 0:
-        v = arb_series([place, 1], terms)
-        rest = getattr(v, name)() - sum((of[0][i] * (v - c) ** i for i in range(1, k)), arb_series([of[0][0]], terms))
-        rest = rest / (v - c) ** k
-        around = [min((b for b in (a, rest[j])), key=width) for j, a in enumerate(around)]
-    ctx.cap = before
-    if not isinstance(u, arb_series):
-        return around[0]
-    change = arb_series([ZERO, *(u[j] for j in range(1, terms))], terms)
-    return reduce(lambda total, a: total * change + a, reversed(around), arb_series([ZERO], terms))
-
-
-def width(u: arb) -> float:
-    """How large a ball is; infinite where nothing is known."""
-    return float(u.rad()) if u.is_finite() else float("inf")
-
-
 def largest(a: Value, b: Value) -> Value:
     """The maximum of two; where either may be larger, slopes lie between theirs."""
     if (difference := ball(a - b)) >= 0 or difference <= 0:
@@ -160,10 +132,6 @@ def shortened(u: Value, times: int = 1) -> Value:
 
 
 total = partial(reduce, lambda a, b: shortened(a + b))  # of terms: the bits of fractions add up
-FLINT = {  # elementary functions, and what flint calls them
-    **{name: name for name in ("sin", "cos", "tan", "exp", "log", "sqrt", "erf", "erfc")},
-    **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan")},
-}
 OPERATIONS: dict[str, Callable[..., Value]] = {  # of what a step has beside its arguments, and these
     "add": lambda _, *terms: total(terms),
     "multiply": lambda _, a, b: a * b,
@@ -174,10 +142,10 @@ OPERATIONS: dict[str, Callable[..., Value]] = {  # of what a step has beside its
     "power": lambda k, a: shortened(a, int(k)) ** int(k),
     "linear": lambda weights, *values: total([ZERO, *map(mul, values, weights)]),
     "between": lambda ends: ball(number(ends[0])).union(ball(number(ends[1]))),
-    "divided": divided,
-    **{name: partial(applied, other) for name, other in FLINT.items()},
+    **{name: partial(applied, name) for name in ("sin", "cos", "tan", "exp", "log", "sqrt", "erf", "erfc")},
+    **{f"arc{name}": partial(applied, f"a{name}") for name in ("sin", "cos", "tan")},
 }
-PARTIAL = {"divide", "divided", "tan", "log", "sqrt", "arcsin", "arccos"}  # not defined for all numbers
+PARTIAL = {"divide", "tan", "log", "sqrt", "arcsin", "arccos"}  # not defined for all numbers
 
 
 class Formula:
@@ -195,9 +163,6 @@ class Formula:
                 familiar(extra in range(most_power + 1), f"The exponent {str(extra)[:60]} is not known.")
             elif name == "linear":
                 extra = numbers(step["weights"], len(args))
-            elif name == "divided":
-                familiar(step["of"] in FLINT, f"The function {str(step['of'])[:60]} is not known.")
-                extra = FLINT[step["of"]], number(step["at"]), whole(step["times"], 40)
             elif name in ("index", "constant"):
                 extra = whole(step["coordinate"], domain.dim) if name == "index" else number(step["value"])
             self.append(name, args, extra)
