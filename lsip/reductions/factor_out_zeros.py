@@ -28,8 +28,7 @@ import numpy as np
 
 from ..deadline import EFFORT
 from ..domains import Domain
-from ..expressions.polynomial_division import division
-from ..expressions.ring import Polynomial
+from ..expressions.ring import Polynomial, division
 from ..legible import shortened
 from ..model.coefficients import formulas
 from ..model.families import RowFamily

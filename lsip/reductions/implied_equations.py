@@ -21,7 +21,7 @@ from scipy import sparse
 
 from ..deadline import EFFORT
 from ..domains import Domain
-from ..expressions.ring import Polynomial
+from ..expressions.ring import Polynomial, summed
 from ..model.families import RowFamily
 from ..model.program import Program
 from ..proof.dual import TUNING as WEIGHING
@@ -102,7 +102,7 @@ def _circuit(rows: dict[int, Row]) -> list[int]:
         for column, (other, made) in solved.items():
             factor = left.get(column, Fraction(0))
             if factor:
-                left, shares = _minus(left, factor, other), _minus(shares, factor, made)
+                left, shares = summed([left, other], -factor), summed([shares, made], -factor)
         if left:
             pivot = min(left)
             scale = 1 / left[pivot]
@@ -110,13 +110,6 @@ def _circuit(rows: dict[int, Row]) -> list[int]:
         elif len(shares) > 1 and min(shares.values()) > 0:
             return sorted(shares)
     return []
-
-
-def _minus(row: Row, factor: Fraction, other: Row) -> Row:
-    total = dict(row)
-    for j, v in other.items():
-        total[j] = total.get(j, Fraction(0)) - factor * v
-    return {j: v for j, v in total.items() if v}
 
 
 def _exactly(faces: Sequence[Face], place: Place, sides: Array, hull: AffineHull) -> Row | None:
