@@ -1,4 +1,4 @@
-"""Polynomials in the coordinates of the index, in rational numbers: their arithmetic, and formulas written out in it."""
+"""Polynomials in the coordinates of the index, in rational numbers: their arithmetic, and formulas written out."""
 
 from __future__ import annotations
 

@@ -226,9 +226,7 @@ _known_parts = Remembered[Index, dict[int, tuple[Part, ...]]]()  # by the expone
 
 def _parts(endless: Index, free: Ints, shifts: list[tuple[Fraction, int, bool]], exponent: int) -> tuple[Part, ...]:
     """The part near the end, and one for every side on which a coordinate may be the largest; the same for all rows."""
-    if endless not in _known_parts:
-        _known_parts[endless] = {}
-    kept = _known_parts[endless]
+    kept = _known_parts.of(endless, dict)
     if exponent not in kept:
         kept[exponent] = tuple(_made(endless, free, shifts, exponent))
     return kept[exponent]

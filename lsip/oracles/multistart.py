@@ -86,9 +86,7 @@ _samples = Remembered[Domain, dict[int, tuple[Array, NDArray[np.intp]]]]()
 
 def _sample(domain: Domain, size: int) -> tuple[Array, NDArray[np.intp]]:
     """About `size` points (N, m) spread over the domain, and the neighbours (N, q) of each; not to be changed."""
-    if domain not in _samples:
-        _samples[domain] = {}
-    known = _samples[domain]
+    known = _samples.of(domain, dict)
     if size not in known:
         known[size] = _spread(domain, size)
     return known[size]

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from scipy import linalg, sparse
@@ -208,21 +209,23 @@ _pairs = Remembered[Program, tuple[Ints, Ints]]()
 
 def opposites(program: Program) -> tuple[Ints, Ints]:
     """Inequalities that are exactly opposite to each other, the first and the second ones; found once."""
-    if program not in _pairs:
-        known: dict[tuple[bytes, bytes, float], int] = {}
-        pairs: list[tuple[int, int]] = []
-        rows = program.A
-        for i in np.flatnonzero(np.isinf(program.row_lower) & np.isfinite(program.row_upper)).tolist():
-            part = slice(rows.indptr[i], rows.indptr[i + 1])
-            place, entry, side = rows.indices[part].tobytes(), rows.data[part] + 0.0, float(program.row_upper[i])
-            other = known.pop((place, (0.0 - entry).tobytes(), 0.0 - side), None)
-            if other is None:
-                known[place, entry.tobytes(), side + 0.0] = i
-            elif entry.any():
-                pairs.append((other, i))
-        first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
-        _pairs[program] = first, second
-    return _pairs[program]
+    return _pairs.of(program, partial(_opposites, program))
+
+
+def _opposites(program: Program) -> tuple[Ints, Ints]:
+    known: dict[tuple[bytes, bytes, float], int] = {}
+    pairs: list[tuple[int, int]] = []
+    rows = program.A
+    for i in np.flatnonzero(np.isinf(program.row_lower) & np.isfinite(program.row_upper)).tolist():
+        part = slice(rows.indptr[i], rows.indptr[i + 1])
+        place, entry, side = rows.indices[part].tobytes(), rows.data[part] + 0.0, float(program.row_upper[i])
+        other = known.pop((place, (0.0 - entry).tobytes(), 0.0 - side), None)
+        if other is None:
+            known[place, entry.tobytes(), side + 0.0] = i
+        elif entry.any():
+            pairs.append((other, i))
+    first, second = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    return first, second
 
 
 def broken_rows(program: Program, x: Array, box: Array | None, solved: bool = False) -> Ints:
