@@ -51,9 +51,7 @@ class Remembered(Generic[K, V]):
     def of(self, key: K, make: Callable[[], V]) -> V:
         """What is known of an object; made now, where nothing is."""
         beside = vars(key).get(_BESIDE)
-        if (
-            beside is None or beside.of is None or beside.of() is not key
-        ):  # or that of the object that this is a copy of
+        if beside is None or beside.of is None or beside.of() is not key:  # it was copied
             beside = vars(key)[_BESIDE] = _Beside(key)
         if self not in beside.values:
             beside.values[self] = make()

@@ -33,13 +33,12 @@ def _unasked() -> Any:
 
 
 def test_what_is_remembered_goes_with_its_object() -> None:
-    known: Remembered[Thing, Any] = Remembered()
-    one, other, value = Thing(), Thing(), Thing()
-    assert known.of(one, lambda: value) is value
-    assert known.of(one, _unasked) is value
-    assert known.of(other, lambda: "other") == "other"
-    gone = weakref.ref(value)
-    del one, value
+    known: Remembered[Thing, Thing] = Remembered()
+    one, other = Thing(), Thing()
+    gone = weakref.ref(known.of(one, Thing))
+    assert known.of(one, _unasked) is gone()
+    assert known.of(other, Thing) is not gone()
+    del one
     gc.collect()
     assert gone() is None
 
@@ -47,7 +46,7 @@ def test_what_is_remembered_goes_with_its_object() -> None:
 def test_a_value_may_hold_its_object() -> None:
     known: Remembered[Thing, Any] = Remembered()
     one = Thing()
-    known.of(one, lambda: {"of": [one]})
+    known.of(one, dict)["of"] = [one]
     gone = weakref.ref(one)
     del one
     gc.collect()

@@ -36,7 +36,7 @@ class CellChart:
 
     @property
     def sides(self) -> Tape | None:
-        """What is nowhere negative in the index set, as a function of the coordinates; None for a cell that is boxes."""
+        """What is nowhere negative in the index set, as a function of the coordinates; None for boxes."""
         return None if self.cell.inside is None else Tape((self.cell.inside(self.coordinates),), self.indices)
 
     def points(self, z: Array) -> Array:

@@ -26,7 +26,7 @@ from ..expressions.polynomials import Polynomials
 from ..expressions.printing import text
 from ..expressions.ring import Polynomial
 from ..expressions.tape import Tape
-from .rational import whole_factor
+from .finite_rows import whole_factor
 from .solid import Flat, flat_parts
 
 Entry = tuple[Variable, int]  # a variable, and one of its elements

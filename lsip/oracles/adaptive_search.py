@@ -8,10 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from ..validation import real, whole
-from .attained import discrete_points
+from .attained import discrete_points, distinct
 from .base import EnclosableViolation, Separation, Violation, Weighted, maximises
 from .branch_and_bound import BranchAndBound, searched
-from .distinct import distinct
 from .estimated import EstimatedRows, stencil
 from .multistart import Multistart
 from .trust_region import ascend

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from ..domains import Domain
 from ..lifetime import Remembered
 from ..validation import choice, whole
-from .attained import attained, discrete_points, unproven
+from .attained import attained, discrete_points, distinct, unproven
 from .base import Array, Separation, Violation, maximises
 from .differences import derivatives
-from .distinct import distinct
 from .trust_region import ascend
 
 Method = Literal["trust-region", "trust-constr", "L-BFGS-B"]

@@ -28,10 +28,6 @@ class PolynomialBounder(QuadraticBounder):
         self._last: tuple[bytes, list[Expansion] | None] = (b"", None)
         self._sides = CellChart(cell, (Index("y", family.domain),)).sides
 
-    def other(self, family: Rows) -> PolynomialBounder:
-        """The same for other rows."""
-        return PolynomialBounder(family, self.cell)
-
     def knows(self, weights: Array) -> bool:
         """Whether rows can be expanded for these weights."""
         return self._expansions(weights) is not None

@@ -7,9 +7,9 @@ from scipy import sparse
 
 from ..deadline import EFFORT
 from ..lifetime import Remembered
+from ..masters.checked import linear_program
 from ..model.program import Program
 from .certificate import Array, Ints
-from .linear_program import linear_program
 
 _found = Remembered[Program, Array | None]()
 

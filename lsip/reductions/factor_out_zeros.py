@@ -38,9 +38,8 @@ from ..model.unbounded import power_text
 from ..proof.certificate import Certificate, DataAssumption
 from ..proof.linear_algebra import ROUNDING
 from .affine_hull import AffineHull, Array, Implied, IndexRow
-from .implied_equations import Face, implied, implied_sides, index_points, is_box
+from .implied_equations import Face, implied, implied_sides, index_points, is_box, meant_rows
 from .reduction import Map
-from .rounded_rows import meant_rows
 from .row_polynomials import RowPolynomials, equations, named_numbers, replaced, row_polynomials, sampled_rows
 
 
