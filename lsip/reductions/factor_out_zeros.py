@@ -134,7 +134,9 @@ class FactorOutZeros:
         families, before = list(program.families), -1
         factors: dict[int, Factored] = {}
         points = {
-            f: index_points(family, TUNING.inside // 4) for f, family in declared.items() if is_box(family.domain)
+            f: index_points(family, TUNING.inside // 4)
+            for f, family in declared.items()
+            if is_box(family.domain) and 2**family.domain.dim * len(family.columns) * (program.n + 1) <= EFFORT.batch
         }
         hull = AffineHull.of(
             program, meant_rows(program, [Face(declared[f], declared[f], {}, at) for f, at in points.items()])
