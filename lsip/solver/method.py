@@ -21,7 +21,7 @@ from ..workers import at_work
 from ..workers import opened as workers
 from .alternation import alternation
 from .conic import ConicRelaxation
-from .conic_form import conic_rows
+from .conic_families import conic_families
 from .counterpart import CounterpartRelaxation, expected_faster, unasked
 from .integer import IntegerRun
 from .linear import LinearRelaxation
@@ -182,7 +182,7 @@ def _first_relaxation(given: Program, method: Options, earlier: Sequence[Support
     Counterparts know every index point, and a program without any index is its own.
     """
     anew, free, asked = partial(LinearRelaxation, given, method), unasked(method), isinstance(method, Counterpart)
-    if free and not asked and method.warm_start is None and not earlier and conic_rows(given):
+    if free and not asked and method.warm_start is None and not earlier and conic_families(given):
         return ConicRelaxation(reduce(given), method, otherwise=anew)
     if asked or expected_faster(given, method):
         restated = unsuited(given) is not None and unsuited(given.written) is None  # rows were divided, say
