@@ -67,7 +67,7 @@ class Rule(Affine):
     1.0 [1.25 1.5 ]
     """
 
-    hint = "Constraints can be written, as in forall(z, rule >= 0)."
+    hint = "Write constraints such as forall(z, rule >= 0)."
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class Rule(Affine):
 class Coefficients(Variable):
     """What is decided about a rule: a variable with one more axis, along which its monomials are."""
 
-    hint = "Its bounds `lower` and `upper` can be."
+    hint = "Assign its bounds `lower` and `upper`."
 
     def __init__(self, rule: Rule, shape: tuple[int, ...], name: str | None, most: Array) -> None:
         self.rule = rule
