@@ -16,7 +16,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from ..domains import Ball, Cell, Domain
 from ..domains.proven import LOST
@@ -124,6 +123,8 @@ def _largest(v: Fraction, d: Array, S: Array, d_doubt: Array, S_doubt: Array) ->
         return float(np.linalg.norm(at(multiplier))) - 1.0
 
     if beyond(multiplier) > 0:
+        from scipy.optimize import brentq
+
         multiplier = float(brentq(beyond, multiplier, multiplier + float(np.linalg.norm(d)), xtol=TINY, rtol=4 * EPS))
     elif not multiplier and d.any() and not S.any():  # a plane
         multiplier = 0.5 * float(np.linalg.norm(d))
