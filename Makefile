@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test coverage versions docs lint format wheel pure-wheel sbom lock sanitise clean
+.PHONY: help demo check test coverage versions docs lint format wheel pure-wheel playground sbom lock sanitise clean
 
 help:
 	@echo "make demo    solve a two-dimensional problem and draw it"
@@ -20,6 +20,7 @@ help:
 	@echo "make wheel   wheels of lsip, with the compiled kernel for this platform, and of lsip-rl, and archives of their sources, in dist/"
 	@echo "make pure-wheel  the same, without the kernel: for every machine"
 	@echo "make coverage  which branches of lsip/ the tests reach; it fails below 90 %"
+	@echo "make playground  the notebooks as a site that runs in a browser, in docs/_build/playground"
 	@echo "make sbom    what is installed with lsip, as CycloneDX, in dist/sbom.json"
 	@echo "make lock    requirements.lock: exact versions with hashes, for installs that check what they fetch"
 	@echo "make sanitise  the kernel's tests and random tapes under AddressSanitizer and UBSan"
@@ -60,6 +61,10 @@ wheel pure-wheel: $(VENV)/.created
 	$(BIN)/python .ci/build.py . dist > /dev/null
 	$(BIN)/python .ci/build.py lsip-rl dist > /dev/null
 	@ls dist
+
+playground: pure-wheel
+	@$(PIP) "jupyterlite-core[contents]" jupyterlite-pyodide-kernel
+	$(BIN)/jupyter-lite build --contents notebooks --piplite-wheels dist/lsip-[0-9]*-none-any.whl --output-dir docs/_build/playground
 
 coverage: $(VENV)/.dev
 	@$(PIP) coverage
