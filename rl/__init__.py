@@ -16,8 +16,9 @@ from .errors import GivenCodeError, InfeasibleError, NoGoodPolicyWarning, Oracle
 from .evaluation import Exact, MonteCarlo, TemporalDifference
 from .plan import Plan
 from .planning import plan, plan_optimistically
+from .policy_table import policy_of, uniform_policy
 from .si_crl import Learned, si_crl, si_crl_steps
-from .sicmdp import SICMDP, Specification, policy_of, uniform_policy
+from .sicmdp import SICMDP, Specification
 from .simulator import Simulator
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from lsip.expressions import Affine
 
 from . import validation
 from .dataset import OptimisticSet
-from .sicmdp import SICMDP, Specification, horizon
+from .sicmdp import SICMDP, Specification
+from .transitions import horizon
 
 Array = NDArray[np.float64]
 

@@ -17,7 +17,8 @@ from lsip.solution import above, below, limited
 from . import checkpoint, plan_file
 from .occupancy import OccupancyProgram, most_share, planning_program
 from .optimistic import KnownModel, Maximiser
-from .sicmdp import SICMDP, Specification, as_model, policy_of
+from .policy_table import policy_of
+from .sicmdp import SICMDP, Specification, as_model
 
 Array = NDArray[np.float64]
 LEARNED = (

@@ -8,11 +8,10 @@ q(s, a) = (1 - gamma) sum_t gamma^t P(s_t = s, a_t = a) sums to one, and V_b = q
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,43 +23,15 @@ from lsip.model import FamilyViolation
 from lsip.validation import answer, whole
 
 from . import validation
-from .constraint import Bound, Cost, CostTable, SemiInfiniteCost, Worst
+from .constraint import CostTable, SemiInfiniteCost, Worst
 from .dataset import Dataset, Matrix, draw_from_measure, draw_per_pair
 from .discounted_solve import solver
+from .given_cost import Bound, Cost
+from .policy_table import PolicyLike, read_policy
+from .transitions import Transitions, check_distribution, horizon, read_transitions
 from .validation import Seed
 
 Array = NDArray[np.float64]
-Transitions: TypeAlias = ArrayLike | sparse.spmatrix | sparse.sparray
-
-
-@dataclass(frozen=True)
-class ModelTuning:
-    """What is accepted as a model, and how carefully it is summed.
-
-    Parameters
-    ----------
-    off
-        How far probabilities may be from a sum of one.
-    clear
-        Of what a discount leaves: where sums may be rounded by more, they are computed to the last bit.
-    """
-
-    off: float = 1e-9
-    clear: float = 1e-3
-
-
-TUNING = ModelTuning()
-
-
-class HasPolicy(Protocol):
-    """What has found a policy, such as a `Plan`, and can stand for it."""
-
-    @property
-    def policy(self) -> ArrayLike:
-        """Probabilities (S, A)."""
-
-
-PolicyLike = ArrayLike | HasPolicy
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +73,7 @@ class Specification:
         mu = np.full(len(r), 1 / len(r)) if self.mu is None else validation.array("mu", self.mu)
         if mu.shape != (len(r),):
             raise lsip.ModelError(f"`mu` must be a distribution over the {len(r)} states; got shape {mu.shape}.")
-        _check_distribution(mu[None, :], "mu", lambda i: "")
+        check_distribution(mu[None, :], "mu", lambda i: "")
         validation.count("idle", self.idle, 0)
         for name, value in (("r", r), ("mu", mu), ("gamma", validation.number("gamma", self.gamma, "discount"))):
             object.__setattr__(self, name, value)
@@ -176,7 +147,7 @@ class SICMDP:
         lipschitz: float | tuple[float, float] | None = None,
     ) -> None:
         self.rows: Matrix  # (S * A, S), dense or CSR
-        self.rows, states, actions = _transitions(P)
+        self.rows, states, actions = read_transitions(P)
         rewards = validation.array("r", r)
         if rewards.shape == (states,):
             rewards = np.repeat(rewards[:, None], actions, axis=1)
@@ -191,7 +162,7 @@ class SICMDP:
     def from_specification(cls, P: Transitions, specification: Specification) -> SICMDP:
         """The model with transition probabilities P, and everything else as specified."""
         mdp = cls.__new__(cls)
-        mdp.rows, states, actions = _transitions(P)
+        mdp.rows, states, actions = read_transitions(P)
         specification = as_specification(specification)
         if (states, actions) != specification.r.shape:
             raise lsip.ModelError(
@@ -401,7 +372,7 @@ class SICMDP:
         pairs = np.full(self.r.shape, 1 / self.r.size) if measure is None else validation.array("measure", measure)
         if pairs.shape != self.r.shape:
             raise lsip.ModelError(f"`measure` must have shape {self.r.shape}; got {pairs.shape}.")
-        _check_distribution(pairs.reshape(1, -1), "measure", lambda i: "")
+        check_distribution(pairs.reshape(1, -1), "measure", lambda i: "")
         return draw_from_measure(self.rows, self.states, self.actions, count, pairs, rng)
 
 
@@ -432,116 +403,3 @@ def as_model(problem: object) -> SICMDP:
             "from data, rl.si_crl(data, specification, delta)."
         )
     raise lsip.ModelError(f"A known model, an rl.SICMDP, is needed; got {validation.shown(problem)}.{hint}")
-
-
-def read_policy(policy: PolicyLike, states: int, actions: int) -> Array:
-    """A policy as probabilities (S, A); integers (S,) are the actions of a deterministic one.
-
-    What has a policy, such as a `Plan`, stands for it.
-    """
-    bare: Any = getattr(policy, "policy", policy)  # an array, or what can be made one
-    table = bare if isinstance(bare, np.ndarray) else validation.array("policy", bare)
-    if isinstance(bare, list | tuple) and all(isinstance(v, int | np.integer) for v in bare):
-        table = table.astype(np.intp)
-    if table.shape == (states,) and np.issubdtype(table.dtype, np.integer):
-        if (table < 0).any() or (table >= actions).any():
-            raise lsip.ModelError(f"A deterministic policy has actions 0 to {actions - 1}; got {table.tolist()}.")
-        return np.eye(actions)[table]
-    pi = validation.array("policy", bare)
-    if pi.shape != (states, actions):
-        raise lsip.ModelError(
-            f"A policy has shape ({states}, {actions}), or ({states},) with integer actions; got {pi.shape}."
-        )
-    _check_distribution(pi, "policy", lambda i: f" in state {i}")
-    return pi
-
-
-def uniform_policy(states: int, actions: int) -> Array:
-    """Every action with the same probability."""
-    validation.count("states", states)
-    validation.count("actions", actions)
-    validation.fits("A policy", states, actions)
-    return np.full((states, actions), 1 / actions)
-
-
-def policy_of(occupancy: Array, least: float = 1e-12) -> Array:
-    """The policy behind an occupancy measure (S, A): q(s, a) / sum_b q(s, b).
-
-    States that are visited less than `least` carry no information; there, every action gets the same probability.
-    """
-    q = np.maximum(validation.array("occupancy", occupancy), 0.0)
-    if q.ndim != 2 or not q.size:
-        raise lsip.ModelError(f"An occupancy measure has the shape (S, A); got {q.shape}.")
-    validation.number("least", least)
-    total = q.sum(axis=1, keepdims=True)
-    seen = total > least
-    return np.where(seen, q / np.where(seen, total, 1.0), 1 / q.shape[1])
-
-
-def _transitions(P: Transitions) -> tuple[Matrix, int, int]:
-    """P as rows (S * A, S), with S and A."""
-    if sparse.issparse(P):
-        rows = sparse.csr_matrix(P, dtype=float)
-        states = rows.shape[1]
-        if rows.shape[0] % states or not rows.shape[0]:
-            raise lsip.ModelError(f"A sparse `P` has shape (S * A, S), row s * A + a; got {rows.shape}.")
-        actions = rows.shape[0] // states
-        low, total = rows.data.min(initial=0.0), np.asarray(rows.sum(axis=1)).ravel()
-        finite = np.isfinite(rows.data).all()
-    else:
-        dense = validation.array("P", P)
-        if dense.ndim != 3 or dense.shape[0] != dense.shape[2] or not dense.size:
-            raise lsip.ModelError(f"`P` must have shape (S, A, S), P[s, a, t] = P(t | s, a); got {dense.shape}.")
-        states, actions = dense.shape[:2]
-        rows = dense.reshape(states * actions, states)
-        low, total, finite = rows.min(), rows.sum(axis=1), True
-    if not finite:
-        raise lsip.ModelError("`P` must be finite; got nan or inf.")
-    if low < 0:
-        raise lsip.ModelError(f"`P` holds a negative probability, {low:.6g}.")
-    wrong = np.flatnonzero(np.abs(total - 1) > TUNING.off)
-    if len(wrong):
-        s, a = divmod(int(wrong[0]), actions)
-        raise lsip.ModelError(
-            f"Probabilities must sum to one: P[{s}, {a}, :] sums to {total[wrong[0]]:.9g}"
-            + (f", and {len(wrong) - 1} more rows are off." if len(wrong) > 1 else ".")
-        )
-    return rows, states, actions
-
-
-def horizon(gamma: float, rows: Matrix, more: Array | None = None) -> float:
-    """1 / (1 - gamma rho), rounded up, where rho is the largest sum of a row of transition probabilities, at least 1.
-
-    Sums miss 1 a little, and with a discount next to 1 that decides how many visits there are: they are taken as they
-    are. `more` (S * A,) is added to the sums. Where gamma rho may be 1, visits would grow without end.
-    """
-    extra = 0.0 if more is None else more
-    doubt = (rows.shape[1] + 8) * np.finfo(float).eps
-    most = max(1.0, float((np.asarray(rows.sum(axis=1)).ravel() + extra).max()))
-    left = 1.0 - gamma * most
-    if doubt > TUNING.clear * left:  # a sum that is rounded once
-        each = rows if isinstance(rows, np.ndarray) else _stored(rows)
-        most = max(1.0, float((np.array([math.fsum(row) for row in each]) + extra).max()))
-        left, doubt = 1.0 - gamma * most, 4 * np.finfo(float).eps
-    left -= doubt
-    if not left > 0:
-        raise lsip.ModelError(
-            f"Probabilities sum to as much as 1 + {most - 1:.3g}, which the discount {gamma!r} does not shrink: visits "
-            "would grow without end. Divide the probabilities of every pair by their sum, or lower gamma."
-        )
-    return 1.0 / left
-
-
-def _stored(rows: sparse.csr_matrix) -> Iterator[Array]:
-    for start, end in zip(rows.indptr[:-1], rows.indptr[1:], strict=True):
-        yield rows.data[start:end]
-
-
-def _check_distribution(rows: Array, name: str, where: Callable[[int], str]) -> None:
-    if (rows < 0).any():
-        i = int(np.argmax((rows < 0).any(axis=1)))
-        raise lsip.ModelError(f"`{name}` holds a negative probability{where(i)}: {rows[i].min():.6g}.")
-    off = np.abs(rows.sum(axis=1) - 1)
-    if (off > TUNING.off).any():
-        i = int(np.argmax(off))
-        raise lsip.ModelError(f"`{name}` must sum to one{where(i)}; it sums to {rows[i].sum():.9g}.")
