@@ -65,6 +65,32 @@ class Worst:
         return f"{self.value:.6g} at y = {np.array2string(self.y, precision=6)} ({proof})"
 
 
+@dataclass(frozen=True, eq=False)
+class Total:
+    """What a constraint says of the total cost of an episode: E f(y, total) <= u(y) for all y.
+
+    Parameters
+    ----------
+    cost
+        Of a step: a table (S,) or (S, A), or a function of observations and actions.
+    range
+        (lowest, highest) cost of a step of an environment, where it is known.
+    of_values
+        The constraint of a model that ends in one of so many states, each with a total of its own: (K,) ->
+        `SemiInfiniteCost`.
+    function
+        f, of points (N, 1) and totals (B,): (N, B).
+    gained
+        What f(y, total) - f(y, 0) lies between, for totals between two numbers.
+    """
+
+    cost: Any
+    range: tuple[float, float] | None
+    of_values: Callable[[Array], SemiInfiniteCost]
+    function: Callable[[Any, Any], Any]
+    gained: Callable[[float, float], tuple[float, float]]
+
+
 class SemiInfiniteCost:
     """Costs c_y(s, a) whose expected discounted sum must stay below u_y, for every y in Y.
 
@@ -96,6 +122,11 @@ class SemiInfiniteCost:
     tensors
         For such an environment: cost and bound are written with torch's functions, of tensors y, observations and
         actions, which are on the device of the learner; so the search over Y is there, too.
+    mean
+        Of a tabular model: u bounds the mean cost of a step that is drawn from the (discounted) occupancy measure, and
+        not the sum.
+    total
+        What is a function of the total of an episode, as `rl.dominance(…, of="episode")` makes it.
 
     Examples
     --------
@@ -116,8 +147,12 @@ class SemiInfiniteCost:
         gamma: float = 1.0,
         candidates: Callable[[Steps], ArrayLike] | None = None,
         tensors: bool = False,
+        mean: bool = False,
+        total: Total | None = None,
     ) -> None:
         validation.flag("tensors", tensors)
+        validation.flag("mean", mean)
+        self.mean, self.total = bool(mean), total
         self.tensors = bool(tensors)
         self.gamma, self.candidates = validation.number("gamma", gamma, "share"), candidates
         self.range = None if range is None else read_range(range)
@@ -244,9 +279,9 @@ class SemiInfiniteCost:
         validation.call("cost", partial(self.cost, **dict.fromkeys(self.asks)), "y", "observations", "actions")
         return self
 
-    def table(self, states: int, actions: int) -> CostTable:
-        """The constraint of a model with so many states and actions, checked."""
-        return CostTable(self, states, actions)
+    def table(self, states: int, actions: int, weight: float = 1.0) -> CostTable:
+        """The constraint of a model with so many states and actions, checked; every cost counts with a weight."""
+        return CostTable(self, states, actions, weight)
 
     def at(self, y: ArrayLike, states: int, actions: int) -> tuple[Array, Array]:
         """Costs and bounds at the points y (N, m): shapes (N, S) or (N, S * A), and (N,)."""
@@ -263,6 +298,7 @@ class CostTable:
     constraint: SemiInfiniteCost
     states: int
     actions: int
+    weight: float = 1.0  # of every cost
 
     def __post_init__(self) -> None:
         shape = self._shape
@@ -309,7 +345,7 @@ class CostTable:
 
     def on(self, x: Affine, scale: float = 1.0) -> Any:
         """The constraint scale * c_y @ x <= u_y for all y, for `lsip` variables x of this size."""
-        c = self.constraint
+        c, scale = self.constraint, scale * self.weight
         if c.index is not None:
             cost = c.cost if self.by_state else c.cost.reshape(self.size)
             return lsip.forall(c.index, (scale * cost) @ x <= c.bound)
@@ -355,7 +391,7 @@ class CostTable:
     def costs(self, y: Any) -> Any:
         """Costs (N, size) at the points y (N, m), or an expression for one in their place."""
         if isinstance(y, lsip.Expression):
-            return self.constraint.cost(y).reshape(len(y), self.size)
+            return self.weight * self.constraint.cost(y).reshape(len(y), self.size)
         return self.at(y)[0]
 
     def extremes(self, boxes: int = 4096) -> tuple[float, float]:

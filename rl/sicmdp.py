@@ -28,7 +28,15 @@ from .dataset import Dataset, Matrix, draw_from_measure, draw_per_pair
 from .discounted_solve import solver
 from .given_cost import Bound, Cost
 from .policy_table import PolicyLike, read_policy
-from .transitions import Transitions, check_distribution, horizon, read_transitions
+from .transitions import (
+    Transitions,
+    check_distribution,
+    horizon,
+    mixing,
+    read_transitions,
+    stationary,
+    visits_until_end,
+)
 from .validation import Seed
 
 Array = NDArray[np.float64]
@@ -47,9 +55,11 @@ class Specification:
     mu
         Distribution of the first state (S,); None for the uniform one.
     gamma
-        Discount factor, 0 <= gamma < 1.
+        Discount factor, 0 <= gamma < 1; or 1 for averages over all time, or with `steps`.
     idle
         How many of the last states cost nothing, whatever y is.
+    steps
+        Of a model that ends: how many (discounted) steps it has, as `rl.finite_horizon` says.
     """
 
     r: Any
@@ -57,6 +67,7 @@ class Specification:
     mu: Any = None
     gamma: float = 0.9
     idle: int = 0
+    steps: float | None = None
 
     def __post_init__(self) -> None:
         r = validation.array("r", self.r)
@@ -75,9 +86,12 @@ class Specification:
             raise lsip.ModelError(f"`mu` must be a distribution over the {len(r)} states; got shape {mu.shape}.")
         check_distribution(mu[None, :], "mu", lambda i: "")
         validation.count("idle", self.idle, 0)
-        for name, value in (("r", r), ("mu", mu), ("gamma", validation.number("gamma", self.gamma, "discount"))):
+        if self.steps is not None:
+            validation.number("steps", self.steps, "positive")
+        for name, value in (("r", r), ("mu", mu), ("gamma", validation.number("gamma", self.gamma, "share"))):
             object.__setattr__(self, name, value)
-        _ = self.costs  # checks the shape of the cost
+        if self.constraint.total is None:
+            _ = self.costs  # checks the shape of the cost
 
     @property
     def states(self) -> int:
@@ -87,10 +101,32 @@ class Specification:
     def actions(self) -> int:
         return self.r.shape[1]
 
+    @property
+    def average(self) -> bool:
+        """Whether rewards and costs are averages over all time."""
+        return self.gamma == 1 and self.steps is None
+
+    @property
+    def share(self) -> float:
+        """What a visit is of all: occupancies are visits times this, and sum to one."""
+        if self.steps is not None:
+            return 1 / self.steps
+        return 1.0 if self.average else 1 - self.gamma
+
+    @property
+    def start(self) -> Array:
+        """What flows into the states at first: (S,). Averages over all time know no start."""
+        return np.zeros(self.states) if self.average else self.share * self.mu
+
     @cached_property
     def costs(self) -> CostTable:
         """The constraint, for this many states and actions."""
-        return self.constraint.table(self.states - self.idle, self.actions)
+        if self.constraint.total is not None:
+            raise lsip.ModelError(
+                "A constraint on the total of an episode needs a model of episodes: rl.finite_horizon(mdp, steps=20)."
+            )
+        weight = self.share if self.constraint.mean else 1.0
+        return self.constraint.table(self.states - self.idle, self.actions, weight)
 
     def check(self, states: int, actions: int) -> None:
         """Refuse data of another size."""
@@ -120,7 +156,8 @@ class SICMDP:
     mu
         Distribution of the first state (S,); None for the uniform one.
     gamma
-        Discount factor, 0 <= gamma < 1.
+        Discount factor, 0 <= gamma < 1. With 1, rewards and costs are averages over all time, wherever one starts:
+        policies must have one recurrent class, and the last state gets what a row of P lacks to sum to one exactly.
 
     Examples
     --------
@@ -146,31 +183,31 @@ class SICMDP:
         *,
         lipschitz: float | tuple[float, float] | None = None,
     ) -> None:
-        self.rows: Matrix  # (S * A, S), dense or CSR
-        self.rows, states, actions = read_transitions(P)
+        rows, states, actions = read_transitions(P)
         rewards = validation.array("r", r)
         if rewards.shape == (states,):
             rewards = np.repeat(rewards[:, None], actions, axis=1)
         if rewards.shape != (states, actions):
             raise lsip.ModelError(f"`r` must have shape ({states}, {actions}) or ({states},); got {rewards.shape}.")
-        self.specification = Specification(
-            rewards, SemiInfiniteCost(domain, cost, bound, lipschitz=lipschitz), mu, gamma
-        )
-        _ = self.horizon  # refuses what grows without end
+        self._set(rows, Specification(rewards, SemiInfiniteCost(domain, cost, bound, lipschitz=lipschitz), mu, gamma))
 
     @classmethod
     def from_specification(cls, P: Transitions, specification: Specification) -> SICMDP:
         """The model with transition probabilities P, and everything else as specified."""
         mdp = cls.__new__(cls)
-        mdp.rows, states, actions = read_transitions(P)
-        specification = as_specification(specification)
+        specification = read_specification(specification)
+        rows, states, actions = read_transitions(P, specification.steps is not None)
         if (states, actions) != specification.r.shape:
             raise lsip.ModelError(
                 f"`P` has {states} states and {actions} actions, the specification {specification.r.shape}."
             )
-        mdp.specification = specification
-        _ = mdp.horizon
+        mdp._set(rows, specification)
         return mdp
+
+    def _set(self, rows: Matrix, specification: Specification) -> None:
+        self.rows: Matrix = rows  # (S * A, S), dense or CSR
+        self.specification = specification
+        _ = self.horizon  # refuses what grows without end
 
     # ---- what it is made of -----------------------------------------------------------------------------------------
 
@@ -215,7 +252,10 @@ class SICMDP:
     @cached_property
     def horizon(self) -> float:
         """How many discounted visits there are at most, however the rows of P sum: about 1 / (1 - gamma)."""
-        return horizon(self.gamma, self.rows)
+        spec = self.specification
+        if spec.steps is not None:
+            return visits_until_end(spec.gamma, self.rows)
+        return 1.0 if spec.average else horizon(self.gamma, self.rows)
 
     @legibly
     def __repr__(self) -> str:
@@ -243,11 +283,16 @@ class SICMDP:
     def state_values(self, policy: PolicyLike, reward: ArrayLike | None = None) -> Array:
         """V^pi(s) of a reward (S, A), the model's own by default."""
         pi = self.policy(policy)
-        mean = (pi * self._reward(reward)).sum(axis=1)
+        table = self._reward(reward)
+        if self.specification.average:  # the same from every start
+            return np.full(self.states, float((self.occupancy(pi) * table).sum()))
+        mean = (pi * table).sum(axis=1)
         return solver(self.chain(pi), self.gamma)(mean, False)
 
     def q_values(self, policy: PolicyLike, reward: ArrayLike | None = None) -> Array:
         """Q^pi(s, a)."""
+        if self.specification.average:
+            raise lsip.ModelError("Averages over all time have no Q: use `value`, or a discount below 1.")
         values = self.state_values(policy, reward)
         return self._reward(reward) + self.gamma * (self.rows @ values).reshape(self.states, self.actions)
 
@@ -263,8 +308,10 @@ class SICMDP:
     def occupancy(self, policy: PolicyLike) -> Array:
         """q(s, a), which sums to one."""
         pi = self.policy(policy)
-        d = solver(self.chain(pi), self.gamma)((1 - self.gamma) * self.mu, True)
-        return d[:, None] * pi
+        chain = self.chain(pi)
+        if self.specification.average:
+            return stationary(chain)[:, None] * pi
+        return solver(chain, self.gamma)(self.specification.start, True)[:, None] * pi
 
     def transition_occupancy(self, policy: PolicyLike) -> Array:
         """z(s, a, s') = q(s, a) P(s' | s, a)."""
@@ -282,7 +329,7 @@ class SICMDP:
 
     def visits(self, policy: PolicyLike) -> Array:
         """Discounted visits, as the constraint weighs them: occupancies of total 1 / (1 - gamma)."""
-        return self.costs.weights(self.occupancy(policy)) / (1 - self.gamma)
+        return self.costs.weights(self.occupancy(policy)) / self.specification.share
 
     def worst_violation(
         self, policy: PolicyLike, oracle: lsip.oracles.Oracle | None = None, *, tol: float = 1e-9, seed: int = 0
@@ -310,23 +357,34 @@ class SICMDP:
     def doubt(self, policy: PolicyLike) -> float:
         """How far, at most, the discounted visits of a policy are from those computed, all in all.
 
-        The residual of the flow equations is spread by 1 / (1 - gamma) at most, and again by the scale of visits.
+        The residual of the flow equations is spread by 1 / (1 - gamma) at most, by the number of steps that are left,
+        or as the chain mixes, and again by the scale of visits.
         """
-        pi = self.policy(policy)
+        pi, spec = self.policy(policy), self.specification
         chain, d = self.chain(pi), self.occupancy(pi).sum(axis=1)
         flow = self.gamma * (chain.T @ d)
-        start = (1 - self.gamma) * self.mu
+        start = spec.start
         most = self.states  # predecessors, or successors, which are added up
         if not isinstance(chain, np.ndarray):
             most = max(int(np.diff(each.indptr).max()) for each in (chain.tocsc(), chain.tocsr()))
         eps = np.finfo(float).eps
         terms = (most + self.actions + 8) * eps
-        residual = np.abs(start + flow - d).sum() + terms * (start + flow + np.abs(d)).sum()
-        shrinking = 1 - self.gamma * float(chain.sum(axis=1).max()) * (1 + terms)  # rows of P sum to nearly 1
-        if not shrinking > 0:
-            return np.inf
+        left = np.abs(start + flow - d)
+        if spec.average:  # the flow into the last state follows from the others
+            left[-1] = left[:-1].sum()
+        residual = left.sum() + terms * (start + flow + np.abs(d)).sum()
         sums = (self.states * self.actions + 8) * eps  # over all pairs, as those of rewards
-        return float(residual * (1 + sums) / shrinking + sums * np.abs(d).sum()) / (1 - self.gamma)
+        if spec.average:
+            missing = abs(float(d.sum()) - 1) + terms  # of a sum of one
+            residual, spread = residual * (1 + 2 * missing) + missing, mixing(chain)
+        elif spec.steps is not None:
+            spread = self.horizon
+        else:
+            shrinking = 1 - self.gamma * float(chain.sum(axis=1).max()) * (1 + terms)  # rows of P sum to nearly 1
+            spread = 1 / shrinking if shrinking > 0 else np.inf
+        if not np.isfinite(spread):
+            return np.inf
+        return float(residual * (1 + sums) * spread + sums * np.abs(d).sum()) / spec.share
 
     def _reward(self, reward: ArrayLike | None) -> Array:
         if reward is None:
@@ -382,6 +440,17 @@ def _whole(value: float | None) -> float | None:
 
 
 def as_specification(problem: Specification | SICMDP) -> Specification:
+    """What is known before any data, of a model or as it is, where visits are discounted: what learners can use."""
+    specification = read_specification(problem)
+    if specification.gamma == 1 or specification.steps is not None:
+        raise lsip.ModelError(
+            "This needs a discount below 1 and a model without an end; averages over all time and finite horizons are "
+            "for rl.plan."
+        )
+    return specification
+
+
+def read_specification(problem: Specification | SICMDP) -> Specification:
     """What is known before any data, of a model or as it is."""
     specification = problem.specification if isinstance(problem, SICMDP) else problem
     if not isinstance(specification, Specification):

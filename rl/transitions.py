@@ -37,10 +37,11 @@ class ModelTuning:
 
 
 TUNING = ModelTuning()
+MOST_MIXED = 2_000  # states of a chain whose powers are computed: these are not sparse
 
 
-def read_transitions(P: Transitions) -> tuple[Matrix, int, int]:
-    """P as rows (S * A, S), with S and A."""
+def read_transitions(P: Transitions, ends: bool = False) -> tuple[Matrix, int, int]:
+    """P as rows (S * A, S), with S and A; where it `ends`, a row may be zero: nothing follows."""
     if sparse.issparse(P):
         rows = sparse.csr_matrix(P, dtype=float)
         states = rows.shape[1]
@@ -60,7 +61,7 @@ def read_transitions(P: Transitions) -> tuple[Matrix, int, int]:
         raise lsip.ModelError("`P` must be finite; got nan or inf.")
     if low < 0:
         raise lsip.ModelError(f"`P` holds a negative probability, {low:.6g}.")
-    wrong = np.flatnonzero(np.abs(total - 1) > TUNING.off)
+    wrong = np.flatnonzero((np.abs(total - 1) > TUNING.off) & ~((total == 0) & ends))
     if len(wrong):
         s, a = divmod(int(wrong[0]), actions)
         raise lsip.ModelError(
@@ -91,6 +92,58 @@ def horizon(gamma: float, rows: Matrix, more: Array | None = None) -> float:
             "would grow without end. Divide the probabilities of every pair by their sum, or lower gamma."
         )
     return 1.0 / left
+
+
+def visits_until_end(gamma: float, rows: Matrix) -> float:
+    """How many discounted visits there are at most before the end, rounded up, where no state is ever seen again."""
+    states = rows.shape[1]
+    actions, ahead = rows.shape[0] // states, np.zeros(states)
+    for _ in range(states + 1):
+        before, ahead = ahead, 1.0 + gamma * np.asarray(rows @ ahead).reshape(states, actions).max(axis=1)
+        if (ahead == before).all():
+            return float(ahead.max()) * (1 + (states + 8) ** 2 * float(np.finfo(float).eps))
+    raise lsip.ModelError("`steps` is for models that end: here a state can be seen again. Use rl.finite_horizon.")
+
+
+def stationary(chain: Matrix) -> Array:
+    """The distribution (S,) that a chain keeps; ModelError where there are several."""
+    dense = chain if isinstance(chain, np.ndarray) else chain.toarray()
+    system = np.eye(len(dense)) - dense.T
+    system[-1] = 1.0
+    total = np.zeros(len(dense))
+    total[-1] = 1.0
+    try:
+        found = np.linalg.solve(system, total)
+    except np.linalg.LinAlgError:
+        found = np.full(len(dense), -1.0)
+    if not found.min() > -np.sqrt(np.finfo(float).eps):
+        raise lsip.ModelError(
+            "Under this policy, averages over all time depend on the start: it has several recurrent classes."
+        )
+    return np.maximum(found, 0.0)
+
+
+def mixing(chain: Matrix) -> float:
+    """How many times as large as what is left over in d = d P, at most, the error of a distribution d is.
+
+    All in sums of absolute values, and at least 1. Let L = (P + 1) / 2, which has the same stationary distribution p,
+    and let the minima of the columns of L^k sum to c > 0 (Doeblin): L^k shrinks differences of distributions by 1 - c.
+    For d of sum 1, |d - p| <= |d - d L^k| + (1 - c) |d - p| and so |d - p| <= |d - d L| k / c, with d - d L = (d - d P)
+    / 2. Infinite where no such k is found: several sets of states may be closed, or mix very slowly.
+    """
+    states = chain.shape[0]
+    if states > MOST_MIXED:
+        return np.inf
+    power = 0.5 * (np.eye(states) + (chain if isinstance(chain, np.ndarray) else chain.toarray()))
+    eps = (states + 8) * float(np.finfo(float).eps)
+    # Of a row of the power, at most: those of P sum to nearly one.
+    wrong, k = eps + float(np.abs(power.sum(axis=1) - 1).max()), 1
+    while wrong < 0.25:
+        common = (float(power.min(axis=0).sum()) - states * wrong) * (1 - eps)
+        if common > 0.25:
+            return max(0.5 * k / common, 1.0)
+        power, wrong, k = power @ power, 2.1 * wrong + eps, 2 * k
+    return np.inf
 
 
 def _stored(rows: sparse.csr_matrix) -> Iterator[Array]:
