@@ -89,7 +89,9 @@ def _repeated(spec: Specification, count: int) -> SemiInfiniteCost:
         return called("cost(y)", c.cost, y).reshape(len(y), *shape)[:, again]
 
     cost = rows if c.index is None else c.cost[again]
-    return SemiInfiniteCost(c.index or c.domain, cost, c.bound, lipschitz=c.lipschitz, range=c.range, mean=c.mean)
+    return SemiInfiniteCost(
+        c.domain if c.index is None else c.index, cost, c.bound, lipschitz=c.lipschitz, range=c.range, mean=c.mean
+    )
 
 
 def _with_totals(mdp: SICMDP, count: int) -> SICMDP:

@@ -152,7 +152,9 @@ class Distribution:
 
         def charged(y: Any, observations: Any, actions: Any, info: Any) -> Any:
             if AFTER not in info or BEFORE not in info:
-                raise lsip.ModelError("The environment does not tell totals: wrap it, rl.RunningTotal(env, cost).")
+                raise lsip.ModelError(
+                    "The environment does not tell totals: wrap it, rl.RunningTotal(env, constraint)."
+                )
             return self.batched(y, info[AFTER]) - self.batched(y, info[BEFORE])
 
         def limit(y: Any) -> Any:

@@ -15,6 +15,7 @@ import lsip
 from lsip.validation import numbers
 
 from . import validation
+from .constraint import SemiInfiniteCost
 from .given_cost import called
 from .kinds import AFTER, BEFORE
 from .rollouts import AnyEnv, as_vector
@@ -32,8 +33,9 @@ class RunningTotal(VectorWrapper[Any, Any, Any]):
     ----------
     env
         A Gymnasium environment, single or vectorised, whose observations are a Box of one axis.
-    cost
-        Of a step: a function of observations (n, …) and actions (n, …) with values (n,), the one of the constraint.
+    constraint
+        On the total, as `rl.dominance(…, of="episode")` makes it; or the cost of a step, a function of observations (n,
+        …) and actions (n, …) with values (n,).
     gamma
         How costs are discounted in the total.
     scale
@@ -42,7 +44,9 @@ class RunningTotal(VectorWrapper[Any, Any, Any]):
     Examples
     --------
     >>> import gymnasium
-    >>> env = rl.RunningTotal(gymnasium.make_vec("CartPole-v1", num_envs=2), lambda o, a: np.abs(o[:, 0]), scale=10)
+    >>> y = lsip.Index("y", lsip.Interval(0, 10))
+    >>> limit = rl.dominance(lambda o, a: np.abs(o[:, 0]), 10 - y, y, of="episode", range=(0, 2.5))
+    >>> env = rl.RunningTotal(gymnasium.make_vec("CartPole-v1", num_envs=2), limit, scale=10)
     >>> observations, _ = env.reset(seed=0)
     >>> *_, info = env.step(np.zeros(2, dtype=int))
     >>> observations.shape, bool((info["total"] == np.abs(observations[:, 0])).all())
@@ -50,11 +54,19 @@ class RunningTotal(VectorWrapper[Any, Any, Any]):
     """
 
     def __init__(
-        self, env: AnyEnv, cost: Callable[[Array, Array], ArrayLike], *, gamma: float = 1.0, scale: float = 1.0
+        self,
+        env: AnyEnv,
+        constraint: SemiInfiniteCost | Callable[[Array, Array], ArrayLike],
+        *,
+        gamma: float = 1.0,
+        scale: float = 1.0,
     ) -> None:
         super().__init__(as_vector(env))
-        validation.function("cost", cost, "observations", "actions")
-        self.cost, self.gamma = cost, validation.number("gamma", gamma, "share")
+        total = getattr(constraint, "total", None)
+        cost = constraint if total is None else total.cost
+        validation.function("constraint", cost, "observations", "actions")
+        self.cost: Any = cost
+        self.gamma = validation.number("gamma", gamma, "share")
         self.scale = validation.number("scale", scale, "positive")
         space = self.env.single_observation_space
         if not isinstance(space, gym.spaces.Box) or len(space.shape) != 1 or hasattr(self.env, "device"):

@@ -361,7 +361,11 @@ class SICMDP:
         or as the chain mixes, and again by the scale of visits.
         """
         pi, spec = self.policy(policy), self.specification
-        chain, d = self.chain(pi), self.occupancy(pi).sum(axis=1)
+        chain = self.chain(pi)
+        mixed = mixing(chain) if spec.average else 1.0
+        if not np.isfinite(mixed):
+            return np.inf
+        d = self.occupancy(pi).sum(axis=1)
         flow = self.gamma * (chain.T @ d)
         start = spec.start
         most = self.states  # predecessors, or successors, which are added up
@@ -376,7 +380,7 @@ class SICMDP:
         sums = (self.states * self.actions + 8) * eps  # over all pairs, as those of rewards
         if spec.average:
             missing = abs(float(d.sum()) - 1) + terms  # of a sum of one
-            residual, spread = residual * (1 + 2 * missing) + missing, mixing(chain)
+            residual, spread = residual * (1 + 2 * missing) + missing, mixed
         elif spec.steps is not None:
             spread = self.horizon
         else:
