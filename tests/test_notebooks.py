@@ -21,7 +21,7 @@ from nbformat import NotebookNode
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-EXPECTED = 12
+EXPECTED = 13
 LARGEST = 1_000_000  # bytes of one notebook
 TIMEOUT = 600  # seconds for one cell, on a busy machine
 TEXT = ("text/plain", "text/html", "text/latex", "text/markdown")
