@@ -216,7 +216,7 @@ def test_a_specification_takes_lists_and_a_uniform_beginning():
         ((SPEC.r, COST, [1.0]), r"`mu` must be a distribution over the 2 states; got shape \(1,\)"),
         ((SPEC.r, COST, [0.5, 0.6]), "`mu` must sum to one"),
         ((SPEC.r, COST, None, 1.5), "`gamma` must be between 0 and 1; got 1.5"),
-        ((SPEC.r, COST, None, "x"), "`gamma` must be at least 0 and below 1; got 'x'"),
+        ((SPEC.r, COST, None, "x"), "`gamma` must be between 0 and 1; got 'x'"),
         ((SPEC.r, COST, None, 0.5, -1), "`idle` must be a whole number, at least 0; got -1"),
         ((np.zeros((3, 2)), COST), r"`cost` must give one number a state, shape \(3,\)"),
     ],
