@@ -63,9 +63,9 @@ class RunningTotal(VectorWrapper[Any, Any, Any]):
     ) -> None:
         super().__init__(as_vector(env))
         total = getattr(constraint, "total", None)
-        cost = constraint if total is None else total.cost
+        cost: Any = total.cost if total is not None else constraint
         validation.function("constraint", cost, "observations", "actions")
-        self.cost: Any = cost
+        self.cost = cost
         self.gamma = validation.number("gamma", gamma, "share")
         self.scale = validation.number("scale", scale, "positive")
         space = self.env.single_observation_space
