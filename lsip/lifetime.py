@@ -12,9 +12,9 @@ entries that must go when an object does go by callbacks that are compiled, in w
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from functools import partial
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Hashable
+from functools import partial, wraps
+from typing import Any, TypeVar
 from weakref import ref
 
 K = TypeVar("K")
@@ -41,32 +41,21 @@ class _Beside:
     def __reduce__(self) -> tuple[type[_Beside], tuple[()]]:
         return _Beside, ()
 
-    def about(self, key: object) -> bool:
-        return self.of is not None and self.of() is key
 
+def remembered(function: Callable[[K], V]) -> Callable[[K], V]:
+    """A function of one object whose value is kept for as long as the object lives, whatever the object is equal to.
 
-class Remembered(Generic[K, V]):
-    """Values by object, whatever its equality; a value may hold its object, and goes with it all the same.
-
-    Objects need a `__dict__`, and a cache has to live as long as its module does.
+    A value may hold its object, and goes with it all the same. Objects need a `__dict__`.
     """
 
-    def __contains__(self, key: K) -> bool:
+    @wraps(function)
+    def known(key: K) -> V:
         beside = vars(key).get(_BESIDE)
-        return beside is not None and beside.about(key) and self in beside.values
-
-    def __getitem__(self, key: K) -> V:
-        if self not in self._beside(key).values:
-            raise KeyError(key)
-        value: V = self._beside(key).values[self]
+        if beside is None or beside.of is None or beside.of() is not key:  # it was copied
+            beside = vars(key)[_BESIDE] = _Beside(key)
+        if known not in beside.values:
+            beside.values[known] = function(key)
+        value: V = beside.values[known]
         return value
 
-    def __setitem__(self, key: K, value: V) -> None:
-        self._beside(key).values[self] = value
-
-    @staticmethod
-    def _beside(key: object) -> _Beside:
-        found: _Beside = vars(key).setdefault(_BESIDE, _Beside(key))
-        if not found.about(key):  # the key is a copy, made by `copy.copy` or from its `__dict__`
-            found = vars(key)[_BESIDE] = _Beside(key)
-        return found
+    return known

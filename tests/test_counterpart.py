@@ -12,8 +12,8 @@ import pytest
 import lsip
 from lsip import Counterpart, Exchange, Index, Problem, ProofError, Rule, Variable, forall, maximize, minimize
 from lsip.domains.lifted import lifted
-from lsip.proof.confinement import confined
 from lsip.proof.dual import Dual
+from lsip.proof.dual_bound_tightening import confined
 from lsip.reductions.robust_counterpart import counterpart
 from lsip.solution.verify import verify
 
@@ -120,7 +120,7 @@ def test_no_point_that_is_as_good_lies_outside() -> None:
     finite = counterpart(inner)
     from scipy import sparse
 
-    from lsip.proof.linear_program import linear_program
+    from lsip.masters.checked import linear_program
 
     A = sparse.csr_matrix(sparse.vstack([finite.A, sparse.csr_array(finite.c[None, :])]))
     sides = np.append(finite.row_lower, -np.inf), np.append(finite.row_upper, proof.upper - inner.constant)

@@ -18,7 +18,7 @@ import pytest
 import lsip
 from lsip.expressions import naming
 from lsip.kernel import native
-from lsip.lifetime import Remembered, departing
+from lsip.lifetime import departing, remembered
 
 LOSES = {"__del__", "WeakKeyDictionary", "WeakValueDictionary", "WeakSet", "finalize"}
 GIVES_BACK = {"lsip/masters/gurobi.py"}  # licences, at once
@@ -29,23 +29,20 @@ class Thing:
 
 
 def test_what_is_remembered_goes_with_its_object() -> None:
-    known: Remembered[Thing, Any] = Remembered()
-    one, other, value = Thing(), Thing(), Thing()
-    known[one] = "first"
-    known[one] = value
-    assert one in known
-    assert other not in known
-    assert known[one] is value
-    gone = weakref.ref(value)
-    del one, value
+    known = remembered(lambda of: Thing())
+    one, other = Thing(), Thing()
+    gone = weakref.ref(known(one))
+    assert known(one) is gone()
+    assert known(other) is not gone()
+    del one
     gc.collect()
     assert gone() is None
 
 
 def test_a_value_may_hold_its_object() -> None:
-    known: Remembered[Thing, Any] = Remembered()
+    known = remembered(lambda of: {"of": [of]})
     one = Thing()
-    known[one] = {"of": [one]}
+    assert known(one)["of"] == [one]
     gone = weakref.ref(one)
     del one
     gc.collect()
@@ -54,21 +51,35 @@ def test_a_value_may_hold_its_object() -> None:
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing))])
 def test_copies_start_with_nothing(copied: Any) -> None:
-    known: Remembered[Thing, str] = Remembered()
+    known = remembered(lambda of: Thing())
     one = Thing()
-    known[one] = "of one"
+    first = known(one)
     other = copied(one)
-    assert other not in known
-    with pytest.raises(KeyError):
-        known[other]
-    known[other] = "of the other"
-    assert (known[one], known[other]) == ("of one", "of the other")
+    assert known(other) is not first
+    assert known(one) is first
 
 
-def test_nothing_is_known_of_an_object_that_was_never_asked_about() -> None:
-    known: Remembered[Thing, str] = Remembered()
-    with pytest.raises(KeyError):
-        known[Thing()]
+def test_functions_know_nothing_of_each_other() -> None:
+    one = Thing()
+    assert remembered(lambda of: "first")(one) == "first"
+    assert remembered(lambda of: "second")(one) == "second"
+
+
+def test_nothing_is_known_where_it_could_not_be_found() -> None:
+    fails = [True]
+
+    @remembered
+    def found(of: Thing) -> str:
+        if fails.pop():
+            raise ValueError
+        return "found"
+
+    one = Thing()
+    with pytest.raises(ValueError):  # noqa: PT011
+        found(one)
+    fails.append(False)
+    assert found(one) == "found"
+    assert found(one) == "found"  # nor is it looked for again
 
 
 def test_entries_depart_once() -> None:

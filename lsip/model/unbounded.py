@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from itertools import accumulate, count
-from math import comb, log2
+from math import log2
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..domains import Box, Interval
 from ..errors import ModelError
@@ -27,15 +26,15 @@ from ..expressions.graph import Expression, Index, as_expression
 from ..expressions.operands import Ints
 from ..expressions.parameter import Values
 from ..expressions.printing import text
-from ..expressions.ring import Polynomial
+from ..expressions.ring import Polynomial, affine, substituted
 from ..expressions.sums import DoubleDouble
-from ..lifetime import Remembered
+from ..lifetime import remembered
+from ..oracles.base import Array
 from .identities import polynomials_of
 
 if TYPE_CHECKING:
     from .program import Layout
 
-Array = NDArray[np.float64]
 POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -189,15 +188,8 @@ def _turned(low: float, high: float) -> tuple[Fraction, int, bool]:
 def _shifted(p: Polynomial, axes: list[int], shifts: list[tuple[Fraction, int, bool]]) -> Polynomial:
     """A polynomial in shift + sign · w, written out."""
     for axis, (shift, sign, _) in zip(axes, shifts, strict=True):
-        total: Polynomial = {}
-        for e, c in p.items():
-            for k in range(e[axis] + 1):
-                factor = c * comb(e[axis], k) * shift ** (e[axis] - k) * sign**k
-                if factor:
-                    new = (*e[:axis], k, *e[axis + 1 :])
-                    total[new] = total.get(new, Fraction(0)) + factor
-        p = total
-    return {e: c for e, c in p.items() if c}
+        p = substituted(p, axis, affine(axis, sign, shift, len(next(iter(p), ()))))
+    return p
 
 
 def _exponent(moved: list[list[Polynomial]], axes: list[int]) -> int:
@@ -228,14 +220,15 @@ def _degrees(body: Affine, moved: list[list[Polynomial]], axes: list[int]) -> li
     return degrees
 
 
-_known_parts = Remembered[Index, dict[int, tuple[Part, ...]]]()  # by the exponent, as long as the index lives
+@remembered
+def _known_parts(endless: Index) -> dict[int, tuple[Part, ...]]:
+    """By the exponent."""
+    return {}
 
 
 def _parts(endless: Index, free: Ints, shifts: list[tuple[Fraction, int, bool]], exponent: int) -> tuple[Part, ...]:
     """The part near the end, and one for every side on which a coordinate may be the largest; the same for all rows."""
-    if endless not in _known_parts:
-        _known_parts[endless] = {}
-    kept = _known_parts[endless]
+    kept = _known_parts(endless)
     if exponent not in kept:
         kept[exponent] = tuple(_made(endless, free, shifts, exponent))
     return kept[exponent]

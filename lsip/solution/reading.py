@@ -26,17 +26,14 @@ from ..model.program import Program
 from ..model.restated import BoundedPart
 from ..model.statements import ForAll
 from ..model.unbounded import Placement
-from ..proof.certificate import Certificate, Support
+from ..proof.certificate import Array, Certificate, Support
 from ..reductions.affine_hull import FiniteSide
 from ..reductions.factor_out_zeros import Quotients
 from ..reductions.unbounded_charts import Charts
-from .active import TUNING, ActivePoint
-from .clusters import near, one, room, together
+from .active import TUNING, ActivePoint, near, one, room, together
 from .dual_fit import MultiplierTerm, Use, WrittenMultipliers, fitted, on_bound, on_row
 from .mixtures import on_graph
 from .written import WrittenFamily, unbounded_family, written_family
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,7 @@ from .linear import BITS
 from .options import Options
 from .rays import ROUNDED
 from .relaxation import Relaxation
+from .rows import Known
 from .state import End, Proposal, State
 
 
@@ -101,18 +102,18 @@ class ConicRelaxation(Relaxation):
     def _proposal(self, answer: ConicAnswer) -> Proposal:
         """An answer with its multipliers, those of rows in cones inside of their duals."""
         form, cones = self.master.form, self.program.cones
-        x = form.point(answer.z)
+        x, edge = form.point(answer.z), answer.at_artificial_bound
         least, pairs = ACCURACY * answer.cuts.max(initial=0.0), zip(self.held.cuts, answer.cuts, strict=False)
         support = tuple(s.weighing(float(w)) for s, w in pairs if w > least)
         self.units[form.free] = self.master.units[: len(form.free)]
         if not len(answer.rows):
-            return Proposal(x, answer.value, support, np.zeros(0), not answer.leaning, answer.leaning)
+            return Proposal(x, answer.value, support, np.zeros(0), not edge, edge)
         atoms, rows = form.multipliers(answer.rows)
         rows = self.program.admissible(rows)
         if cones is not None:
             flat = self.program.A.shape[0]
             rows[flat:] = cones.dual_point(rows[flat:])
-        return Proposal(x, answer.value, (*support, *atoms), rows, not answer.leaning, answer.leaning)
+        return Proposal(x, answer.value, (*support, *atoms), rows, not edge, edge)
 
     def _terms(self, answer: ConicAnswer) -> float:
         """Right-hand sides, each times its multiplier, without their signs."""
@@ -127,7 +128,9 @@ class ConicRelaxation(Relaxation):
         """
         budget, again = state.allowed(found.value) * 0.5**state.patience, False
         if state.slater:
-            wanted = self.tuning.margin_share * budget / max(float(found.cuts.sum()), 1e-300)
+            at_points = float(found.rows @ self.master.form.kept) if len(found.rows) else 0.0
+            price = float(found.cuts.sum()) + at_points
+            wanted = self.tuning.margin_share * budget / max(price, 1e-300)
             tuning, scale = self.tuning, self.held.scale
             wanted = float(np.clip(wanted, ROUNDED * scale, tuning.largest_margin * scale))
             wanted = wanted if first else min(wanted, state.margin)
@@ -180,16 +183,20 @@ class ConicRelaxation(Relaxation):
 
     def confirm(self, state: State) -> bool:
         """Whether there is no box any more."""
-        if self.reach is not None and not state.proposal.leaning:
+        if self.reach is not None and not state.proposal.at_artificial_bound:
             self.reach = None  # it has served: without it the multipliers are those of the model
             return False
         return True
 
+    def add(self, new: list[Support], known: Known | None = None) -> int:
+        return self.master.add(new, known)
+
     def drop(self) -> None:
         multipliers = np.zeros(0) if self.answer is None else self.answer.cuts
         idle = multipliers <= 1e-9 * max(float(multipliers.max(initial=0.0)), 1e-300)
-        if len(self.held) > 4 * self.program.n + 400 and idle.sum() > 0.5 * len(self.held):
-            self.held.keep(np.concatenate([~idle, np.ones(len(self.held) - len(idle), dtype=bool)]))
+        count = len(self.held.cuts)
+        if count > 4 * self.program.n + 400 and idle.sum() > 0.5 * count:
+            self.held.keep(np.concatenate([~idle, np.ones(count - len(idle), dtype=bool)]))
 
     def inner_point(self, margin: float = np.inf) -> Proposal | None:
         found = self.master.deepest() if margin == np.inf else None

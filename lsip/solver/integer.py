@@ -31,8 +31,8 @@ from ..proof.dual import TUNING as WEIGHING
 from ..proof.dual import Dual
 from ..proof.gap import closed, relative_gap
 from ..proof.linear_algebra import exact_sums
-from ..proof.primal import Broken
-from ..proof.prove import Lower, optimal, prove_feasible
+from ..proof.primal import NotProven
+from ..proof.prove import DualBound, optimal, prove_feasible
 from ..reductions.chain import reduced_point
 from ..reductions.forcing_rows import ForcingRows
 from ..reductions.rounding import data_rounding
@@ -40,20 +40,17 @@ from ..solution import messages
 from ..solution.result import Iterate
 from ..solution.solution import Solution
 from ..solution.verify import verify
-from .clock import Clock
 from .counterpart import expected_whole
-from .driver import answered, drive, guarded
 from .ending import nothing
-from .integer_counterpart import IntegerCounterpart
-from .integer_relaxation import IntegerRelaxation
-from .loop import CutLoop
+from .integer_programs import IntegerCounterpart, IntegerRelaxation
+from .loop import CutLoop, Run
 from .options import Options
 from .relaxation import counted, objective, oracle_names, separate
 from .rows import cut_rows, cuts_at
 from .state import End, Proposal
 
 
-class IntegerRun:
+class IntegerRun(Run):
     """One solve of a program with integer variables: made as a `CutLoop` is, which `opened` makes of linear ones."""
 
     def __init__(
@@ -64,9 +61,8 @@ class IntegerRun:
         problem: Program | Compilable | None = None,
         compiling: float = 0.0,
     ) -> None:
-        self.clock = Clock(options.time_limit, options.tuning, compiling)
-        self.given, self.options, self.problem, self.opened = given, options, problem, opened
-        self.tuning, self.answer = options.tuning, Solution
+        super().__init__(given, options, problem, compiling=compiling)
+        self.opened, self.tuning = opened, options.tuning
         self.relaxation = IntegerRelaxation(given, options)
         self.relaxed: Solution | None = None  # without integrality
         self.best: Solution | None = None  # with integers fixed at the best values so far
@@ -87,16 +83,11 @@ class IntegerRun:
         )
 
     def describe(self) -> list[str]:
-        """Two lines about what is solved, and how."""
         size, how = self.first.describe()[:2] if self.first.ready else (self.first.describe()[0], "")
         whole = f"{counted(int(self.given.integer.sum()), 'variable')} integer"
         return [f"{size}; {whole}", f"{how}, branch and bound by {master_name(self.options.master)}"]
 
     # ---- the loop -------------------------------------------------------------------------------------------------
-
-    def iterates(self) -> Generator[Iterate, None, Solution]:
-        """One `Iterate` at a time; the return value is the solution."""
-        return guarded(self, self._steps())
 
     def _steps(self) -> Generator[Iterate, None, End]:
         end = (yield from self._at_once()) if expected_whole(self.given, self.options) else None
@@ -143,7 +134,7 @@ class IntegerRun:
                 end = self._visit(values)
             yield self._record(found.x, held, worst)
             if self.best is None and end is None:
-                end = self._retreat(found.x, held)
+                end = self._visit_with_room(found.x, held)
             end = end or self._closed()
             if end is not None:
                 return end
@@ -186,7 +177,7 @@ class IntegerRun:
                 return None if tight else end
         return None
 
-    def _retreat(self, x: Array, held: int) -> End | None:
+    def _visit_with_room(self, x: Array, held: int) -> End | None:
         """Where no point is known yet, try whole values with room for what x breaks, and for more of it if need be."""
         new = self.relaxation.cuts[held:]
         rows, rhs = cut_rows(self.given, new)
@@ -253,7 +244,7 @@ class IntegerRun:
         self._learn(found)
         return None
 
-    def _driven(self, fixed: Program) -> Solution:
+    def _continued(self, fixed: Program) -> Solution:
         """A problem with fixed integers, solved in the time that is left."""
         options = replace(
             self.options,
@@ -263,7 +254,7 @@ class IntegerRun:
             start=None,
             callback=None,
         )
-        answer = drive(self.opened(fixed, options, None, self.telling), verbose=False)
+        answer = self.opened(fixed, options, None, self.telling).drive(verbose=False)
         self.clock.took(answer.effort.seconds)
         return answer
 
@@ -273,20 +264,20 @@ class IntegerRun:
         A point without room may still be feasible. Rules for what is not built, say, have to vanish everywhere, and
         nothing but rounding keeps them from it.
         """
-        found = self._driven(fixed)
+        found = self._continued(fixed)
         proof = found.certificate
         if np.isfinite(proof.upper) or found.status.claims_proof or not self._nearly(found):
             return found
         with self.clock.on("proof"):
             best = prove_feasible(fixed, found.x, seconds=self.clock.left(), oracles=found.oracles or None)
-        if not isinstance(best, Broken):
+        if not isinstance(best, NotProven):
             dual = Dual(proof.support, proof.row_multipliers, proof.balanced, proof.basis)
-            lower = Lower(proof.lower, dual, proof.radius, proof.units)
+            lower = DualBound(proof.lower, dual, proof.radius, proof.units)
             return replace(found, certificate=optimal(fixed, best, lower, found.x, best.bounds))
         self._learn(found)
         for whole_rows in (True, False):
             program = _at_zero(fixed, found.x, whole_rows)
-            again = found if program is None else self._driven(program)
+            again = found if program is None else self._continued(program)
             if np.isfinite(again.certificate.upper):
                 return replace(again, certificate=replace(again.certificate, lower=proof.lower, radius=proof.radius))
         return found
@@ -416,8 +407,7 @@ class IntegerRun:
     def stop(self, end: End) -> Solution:
         """The solution, with the best bounds so far."""
         linear = self.relaxed or self.best
-        return answered(
-            self,
+        return self._answered(
             status=end.status,
             certificate=end.certificate or self._certificate(),
             history=tuple(self.history),
