@@ -20,7 +20,7 @@ _ROOMS = {  # where the other names of `public.py` are, which imports all of the
     "errors": "LSIPError MissingExtraError ModelError NotAffineError NotConvexError OutOfTime ProofError RoundingError "
     "UsageError",
     "expressions": "Constraint Convex DecisionRule Expression Index Parameter Region Rule Variable derivative gradient "
-    "norm1 norm_inf psd spline",
+    "norm1 norm_inf psd spline sum_squares",
     "integrals": "expectation integral",
     "model": "Family Problem Program Status WorstViolation forall maximize minimize",
     "solution": "ActivePoint Effort Iterate Solution load",

@@ -2,7 +2,7 @@
 
 from . import arithmetic, bessel, evaluation, pickling, products, removable, special, steps  # noqa: F401  (each registers its rules)
 from .affine import Affine, Constraint, Variable
-from .arithmetic import norm1, norm_inf
+from .arithmetic import norm1, norm_inf, sum_squares
 from .convex import Convex
 from .convex_rows import psd
 from .decision_rule import DecisionRule
@@ -32,4 +32,5 @@ __all__ = [
     "norm_inf",
     "psd",
     "spline",
+    "sum_squares",
 ]

@@ -20,7 +20,7 @@ from ..validation import Array, axes, is_sparse, mask, matrix, shown
 from .affine import Affine, Constraint, Read, compare, linear_rule, pairing, refuse
 from .angle import Angle
 from .arrangements import Gather, Join, Linear, Sum, broadcast, full
-from .convex import CURVES, Convex, convex_rule, euclidean, joined, largest, refuse_nested
+from .convex import CURVES, Convex, convex_rule, euclidean, joined, largest, product, refuse_nested
 from .convex import negative as negated
 from .convex_rows import compare_convex
 from .elementary import Function
@@ -46,6 +46,10 @@ def rule(*names: str) -> Callable[[Callable[..., Expression]], Callable[..., Any
         def apply(*given: object) -> Symbol:
             operands: tuple[Any, ...] = tuple(o if isinstance(o, Operators) else _numbers(o, op) for o in given)
             affine = any(isinstance(o, Affine) for o in operands)
+            if op in ("multiply", "matmul") and all(isinstance(o, Affine) and o.terms for o in operands):
+                if (squared := product(op, *operands)) is not None:
+                    squared.origin = (op, *operands)
+                    return squared
             if any(isinstance(o, Convex) for o in operands) or (affine and op in CURVES):
                 return convex_rule(op, operands)
             if affine:
@@ -512,6 +516,28 @@ def norm1(u: Given, axis: Axis = None) -> Symbol:
     found = operand_of(u, "norm1")
     result = total(RULES["absolute"](found), axis)
     result.origin = ("norm", found, 1)
+    return result
+
+
+def sum_squares(r: Given, axis: Axis = None) -> Symbol:
+    """The sum of squares, over all elements or along axes: convex in the variables, as `(r**2).sum()` is.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> x = lsip.Variable(2, name="x")
+    >>> problem = lsip.Problem(lsip.minimize(lsip.sum_squares(x - [1, 2])), [x[0] + x[1] <= 1])
+    >>> print(problem)
+    minimize ‖x - [1 2]‖²
+    subject to
+        x[0] + x[1] ≤ 1
+    >>> solution = problem.solve(verbose=False)
+    >>> round(solution.value, 6), solution.certified
+    (2.0, True)
+    """
+    found = operand_of(r, "sum_squares")
+    result = total(RULES["square"](found), axis)
+    result.origin = ("sum_squares", found)
     return result
 
 

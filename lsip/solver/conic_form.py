@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
 
 from ..cones import Cone, SecondOrder, Semidefinite
-from ..expressions.directions import Definite, Euclidean, Magnitude
+from ..expressions.directions import Definite, DirectionBlock, Directions, Euclidean, Magnitude
+from ..expressions.squares import RotatedCone
 from ..masters.base import ConeBlock, FiniteProgram
 from ..masters.written import Sides
 from ..model.program import Program
@@ -71,7 +73,7 @@ def conic_rows(program: Program) -> list[ConicRow]:
         worst: Any = source.worst
         kinds = {type(block.kind) for block in worst.blocks}
         alone = len(worst.blocks) == 1 and len(worst.base) == len(worst.blocks[0].rows) == 1
-        if not (kinds <= {Euclidean, Magnitude} or (kinds == {Definite} and alone)):
+        if not (kinds <= {Euclidean, Magnitude, RotatedCone} or (kinds == {Definite} and alone)):
             continue
         entries: Any = source.entries
         point = scaled.domain.project(np.zeros(scaled.domain.dim))[0]
@@ -84,12 +86,26 @@ def conic_rows(program: Program) -> list[ConicRow]:
             continue
         first = scaled.domain.dim - worst.index.domain.dim
         for i, base in enumerate(worst.base):
-            each = [(block, e) for block in worst.blocks for e in np.flatnonzero(block.rows == i)]
-            matrices, ends = (tuple(part[block.entries[e]] for block, e in each) for part in (table, sides))
-            places = tuple(first + block.places[e] for block, e in each)
-            found.append(
-                ConicRow(f, i, table[base], float(sides[base]), matrices, ends, kinds == {Definite}, places, point)
-            )
+            each = [(block.kind, block.entries[e], block.places[e]) for block in worst.blocks for e in _at(block, i)]
+            # A rotated cone of numbers (r, b, u) is a norm of (r, b - u), less b + u.
+            less = [k for kind, own, _ in each if isinstance(kind, RotatedCone) for k in own[-2:]]
+            a, b = (part[base] - part[less].sum(axis=0) for part in (table, sides))
+            matrices, ends = (tuple(_norm_rows(part[own], kind) for kind, own, _ in each) for part in (table, sides))
+            places = tuple(first + own for _, _, own in each)
+            found.append(ConicRow(f, i, a, float(b), matrices, ends, kinds == {Definite}, places, point))
+    return found
+
+
+def _norm_rows(rows: Array, kind: Directions) -> Array:
+    """The rows whose norm a support function is of."""
+    if not isinstance(kind, RotatedCone):
+        return rows
+    return np.concatenate([rows[:-2], [rows[-2] - rows[-1]]])
+
+
+def _at(block: DirectionBlock, row: int) -> list[int]:
+    """Which of the support functions of a block are added to a row."""
+    found: list[int] = np.flatnonzero(block.rows == row).tolist()
     return found
 
 
@@ -98,6 +114,8 @@ def _around(weight: float, means: list[Array], matrices: tuple[Array, ...]) -> l
 
     They are the corners of a simplex in as many dimensions as the coefficients E' v of rows have.
     """
+    if not means:
+        return [(weight, [])]
     moves, inner = [], []
     for u in means:
         size = float(np.linalg.norm(u))
@@ -242,8 +260,8 @@ class ConicForm:
         norms = sum(not row.definite for row in self.conic_rows)
         weights, support = iter(y[at - norms : at].tolist()), list[Support]()
         for row in self.conic_rows:
-            ends = start + np.cumsum([cone.size for cone in row.cones])
-            parts = np.split(y[start : ends[-1]], ends[:-1] - start)
+            ends = start + np.cumsum([0, *(cone.size for cone in row.cones)])
+            parts = [y[a:b] for a, b in pairwise(ends.tolist())]
             support += row.atoms(1.0 if row.definite else next(weights), parts)
             start = ends[-1]
         return tuple(support), rows
