@@ -610,11 +610,17 @@ def refuse(op: str, operands: tuple[Item, ...]) -> NotAffineError:
     """The error for an operation that is not affine in the variables; names the term."""
     listed = ", ".join(text(o) for o in operands)
     names = sorted({t.variable.name for o in operands if isinstance(o, Affine) for t in o.terms})
-    squared = op == "np.square" or (op == "np.power" and listed.endswith(", 2"))
     return NotAffineError(
         f"{op}({listed}) is not affine in the decision variable{'s' if len(names) > 1 else ''} {', '.join(names)}. "
         "Coefficients may depend on the index in any way, on the variables not at all."
-        + (" A sum of squares is least, or below e², where np.linalg.norm is least, or below e." if squared else "")
+    )
+
+
+def refuse_product(symbol: str, a: Affine, b: Affine) -> NotAffineError:
+    """The error for a product of different variables."""
+    return NotAffineError(
+        f"({a}) {symbol} ({b}) is a product of decision variables, which is neither affine nor convex.\nFix one of the "
+        "two, as an lsip.Parameter. Only squares are known: r**2, lsip.sum_squares(r), x @ P @ x."
     )
 
 
@@ -690,9 +696,7 @@ def _negative(a: Affine) -> Affine:
 def _multiply(a: Read, b: Read | float) -> Affine:
     if isinstance(a, Affine) and isinstance(b, Affine):
         if a.terms and b.terms:
-            raise NotAffineError(
-                f"({a}) * ({b}) is a product of decision variables; a constraint must be affine in them."
-            )
+            raise refuse_product("*", a, b)
         a, b = (a, b.offset) if a.terms else (b, a.offset)
     affine, factor = (a, as_expression(b)) if isinstance(a, Affine) else (Affine.of(b), as_expression(a))
     shape = _together(affine, factor, "multiply")
@@ -776,7 +780,7 @@ def _matmul(a: Read | sparse.csr_array, b: Read | sparse.csr_array) -> Affine:
         turned, x = b.T.tocoo(), Affine.of(a)
         return _sparse_product(turned, x) if x.ndim == 1 else _sparse_product(turned, x.T).T
     if isinstance(a, Affine) and isinstance(b, Affine) and a.terms and b.terms:
-        raise NotAffineError(f"({a}) @ ({b}) is a product of decision variables; a constraint must be affine in them.")
+        raise refuse_product("@", a, b)
     operands = [o if isinstance(o, Affine) else as_expression(o) for o in (a, b)]
     places = pairing(operands[0].shape, operands[1].shape)
     left, right = (o.gather(i) if isinstance(o, Affine) else _take(o, i) for o, i in zip(operands, places, strict=True))

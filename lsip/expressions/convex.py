@@ -210,9 +210,9 @@ def _factor(u: Convex, factor: Side | Sparse, symbol: str) -> Array:
     known = factor if isinstance(factor, Convex | Affine) else as_expression(factor)
     if (value := _constant(known)) is not None:
         return value
-    advice = (
-        f"write the factor inside, as in np.abs({text(known)} * …)" if isinstance(known, Expression) else "use numbers"
-    )
+    curve = "(np.sqrt({}) * …)**2" if any(isinstance(a.kind, SumOfSquares) for a in u.atoms) else "np.abs({} * …)"
+    inside = f"write the factor inside, as in {curve.format(text(known))}"
+    advice = inside if isinstance(known, Expression) else "use numbers"
     raise NotConvexError(
         f"({u}) {symbol} ({text(known)}) is convex only where the factor is nowhere negative: {advice}."
     )

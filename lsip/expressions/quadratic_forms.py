@@ -131,7 +131,7 @@ def _refuse(matrix: Array, scale: float, written: str) -> NoReturn:
     least = float(np.linalg.eigvalsh(0.5 * matrix / scale + 0.5 * matrix.T / scale)[0]) * scale
     if least > -MOST_ASYMMETRY * scale:
         raise NotConvexError(
-            f"{written} is not convex: the smallest eigenvalue of P is {least:.3g}, zero up to rounding.\nWrite "
+            f"{written} is not convex, by rounding: an eigenvalue of P is negative, and zero up to 1e-10.\nWrite "
             f"lsip.sum_squares(F @ x) where P is F.T @ F, or add {1e-12 * scale:.1g} to the diagonal of P."
         )
     raise NotConvexError(

@@ -14,7 +14,7 @@ from typing import Any, final
 import numpy as np
 
 from ..domains import Ball, Domain
-from .affine import Affine, linear_rule
+from .affine import Affine, Term, linear_rule
 from .directions import Directions, Euclidean, Quadratics, known_rest, squares
 from .graph import Constant, Expression
 from .interval import EPS, TINY, Array
@@ -119,12 +119,26 @@ def _norm_of(q: Array, sign: float = 1.0) -> Array:
 
 def rotated(r: Affine, b: Affine) -> Affine:
     """The numbers (E, k + 2) of rotated cones that keep the sums of squares of rows of r (E, k) below b (E,)."""
+    r = _without_zeros(r)
     unit, (count, size) = _unit(r), r.shape
     parts = [linear_rule("multiply", (r, np.array(2.0 * np.sqrt(unit)))), b, Affine((), (), Constant(np.array(unit)))]
     places = np.arange(count)[:, None]
     index = [places * size + np.arange(size), count * size + places, np.full((count, 1), count * (size + 1))]
     joined = Affine.join([part.gather(np.arange(part.size)) for part in parts])
     return joined.gather(np.concatenate(index, axis=1))
+
+
+def _without_zeros(u: Affine) -> Affine:
+    """The same without coefficients that are zero: columns of nothing else are none of the cone's."""
+    kept = []
+    for term in u.terms:
+        mine = np.ones(len(term.rows), dtype=bool) if term.numbers is None else term.numbers.value != 0
+        if not mine.all():
+            rest = None if term.rest is None else term.rest[mine]
+            numbers: Any = term.numbers
+            term = Term(term.variable, term.rows[mine], term.columns[mine], Constant(numbers.value[mine]), rest)
+        kept.append(term)
+    return Affine(u.shape, tuple(kept), u.varying, u.constants)
 
 
 def _unit(r: Affine) -> float:

@@ -7,17 +7,19 @@ its own. Multipliers of these are atoms of the family, at directions around the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
 
 from ..cones import Cone, SecondOrder, Semidefinite
-from ..expressions.directions import Definite, DirectionBlock, Directions, Euclidean, Magnitude
+from ..expressions.directions import Definite, DirectionBlock, Euclidean, Magnitude
+from ..expressions.interval import EPS
 from ..expressions.squares import RotatedCone
 from ..masters.base import ConeBlock, FiniteProgram
 from ..masters.written import Sides
@@ -39,6 +41,8 @@ class ConicRow:
     definite: bool
     places: tuple[Ints, ...]  # of the direction of each norm or matrix, in the index
     point: Array  # (m,), an index point
+    unit: float = 0.0  # of the only cone, where that is a rotated one, here
+    boost: float = 1.0  # times the unit that it has in the program
 
     @property
     def cones(self) -> tuple[Cone, ...]:
@@ -55,14 +59,20 @@ class ConicRow:
         else:
             found = _around(weight, [-y[1:] / weight for y in multipliers], self.matrices) if weight > 0 else []
         for share, directions in found:
+            if self.unit:
+                factor, y = _boosted(directions[0], self.boost)
+                share, directions = share * factor, [y]
             y = self.point.copy()
             for places, v in zip(self.places, directions, strict=True):
                 y[places] = v
             yield Support(self.family, self.component, y, share)
 
 
-def conic_rows(program: Program) -> list[ConicRow]:
-    """The rows of a program that are cones: of norms and semidefinite matrices without an index."""
+def conic_rows(program: Program, boosts: Mapping[tuple[int, int], float] = MappingProxyType({})) -> list[ConicRow]:
+    """The rows of a program that are cones: of norms and semidefinite matrices without an index.
+
+    The units of rotated cones, by family and row, are those of the program times `boosts`.
+    """
     found = []
     for f, scaled in enumerate(program.families):
         ones = np.ones((len(scaled.columns), scaled.columns.shape[1] + 1))
@@ -87,20 +97,44 @@ def conic_rows(program: Program) -> list[ConicRow]:
         first = scaled.domain.dim - worst.index.domain.dim
         for i, base in enumerate(worst.base):
             each = [(block.kind, block.entries[e], block.places[e]) for block in worst.blocks for e in _at(block, i)]
-            # A rotated cone of numbers (r, b, u) is a norm of (r, b - u), less b + u.
-            less = [k for kind, own, _ in each if isinstance(kind, RotatedCone) for k in own[-2:]]
-            a, b = (part[base] - part[less].sum(axis=0) for part in (table, sides))
-            matrices, ends = (tuple(_norm_rows(part[own], kind) for kind, own, _ in each) for part in (table, sides))
             places = tuple(first + own for _, _, own in each)
-            found.append(ConicRow(f, i, a, float(b), matrices, ends, kinds == {Definite}, places, point))
+            given = table[base], float(sides[base])
+            if each and isinstance(each[0][0], RotatedCone):
+                found.append(_rotated_row(f, i, given, table[each[0][1]], sides[each[0][1]], places, point, boosts))
+                continue
+            matrices, ends = (tuple(part[own] for _, own, _ in each) for part in (table, sides))
+            found.append(ConicRow(f, i, *given, matrices, ends, kinds == {Definite}, places, point))
     return found
 
 
-def _norm_rows(rows: Array, kind: Directions) -> Array:
-    """The rows whose norm a support function is of."""
-    if not isinstance(kind, RotatedCone):
-        return rows
-    return np.concatenate([rows[:-2], [rows[-2] - rows[-1]]])
+def _rotated_row(
+    f: int,
+    i: int,
+    base: tuple[Array, float],
+    E: Array,
+    e: Array,
+    places: tuple[Ints, ...],
+    point: Array,
+    boosts: Mapping[tuple[int, int], float],
+) -> ConicRow:
+    """The rotated cone of E x - e = (2 sqrt(u) r, b, u) in another unit: a norm of (2 sqrt(u) r, b - u), less b + u."""
+    boost = boosts.get((f, i), 1.0)
+    unit, factors = -float(e[-1]) * boost, np.append(np.full(len(e) - 2, np.sqrt(boost)), 1.0)
+    sides = factors * e[:-1]
+    sides[-1] += unit
+    a, b = base[0] - E[-2], base[1] - float(e[-2]) + unit
+    return ConicRow(f, i, a, b, (factors[:, None] * E[:-1],), (sides,), False, places, point, unit, boost)
+
+
+def _boosted(y: Array, boost: float) -> tuple[float, Array]:
+    """A direction of a rotated cone as one in the unit of the program, and how many times as much its row counts.
+
+    Both rows are the same: factors of r, of b and of what is left agree.
+    """
+    factor = 0.5 * ((1.0 - y[-1]) + (1.0 + y[-1]) * boost)
+    moved = np.append(np.sqrt(boost) * y[:-1] / factor, 1.0 - (1.0 - y[-1]) / factor)
+    least = 1.0 - 8 * len(y) * EPS  # so that rounding leaves no direction outside
+    return factor, moved * min(1.0, least / max(float(np.linalg.norm(moved)), EPS)) if boost != 1.0 else y
 
 
 def _at(block: DirectionBlock, row: int) -> list[int]:
@@ -157,6 +191,7 @@ class ConicForm:
     """min c z + constant with b - A z in K: the first `zero` slacks vanish, as many as `nonneg` are at least 0."""
 
     program: Program
+    boosts: dict[tuple[int, int], float] = field(default_factory=dict)  # of the units of rotated cones
 
     @cached_property
     def free(self) -> Ints:
@@ -170,7 +205,20 @@ class ConicForm:
 
     @cached_property
     def conic_rows(self) -> list[ConicRow]:
-        return conic_rows(self.program)
+        return conic_rows(self.program, self.boosts)
+
+    def boost(self, z: Array, least: int = 2) -> bool:
+        """Bring the units of rotated cones near what is below them at z; whether one was 4^least times off."""
+        x, moved = self.point(z), False
+        for row in self.conic_rows:
+            below = row.b - float(row.a @ x) - row.unit
+            power = round(np.log2(max(below, 0.5 * EPS * row.unit) / row.unit) / 2) if row.unit else 0
+            if abs(power) >= least:
+                self.boosts[row.family, row.component] = row.boost * 4.0**power
+                moved = True
+        for name in ("conic_rows", "_table", "A", "b") if moved else ():
+            self.__dict__.pop(name, None)
+        return moved
 
     @cached_property
     def families(self) -> set[int]:

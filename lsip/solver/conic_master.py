@@ -294,7 +294,7 @@ class ConicMaster:
         calm, tuning = -np.log2(self.tuning.share), self.tuning
         if self.looks > tuning.tries // 2 and (z <= self.units / tuning.share).all():
             return False
-        turned = self._turn(found)
+        turned = self.form.boost(found.z) | self._turn(found)
         filling = self._filling(*self._terms(z))
         wanted = np.maximum(z, tuning.share**3 * np.maximum(filling, self.first))
         change = np.round(np.log2(wanted / self.units))
