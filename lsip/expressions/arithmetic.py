@@ -46,10 +46,10 @@ def rule(*names: str) -> Callable[[Callable[..., Expression]], Callable[..., Any
         def apply(*given: object) -> Symbol:
             operands: tuple[Any, ...] = tuple(o if isinstance(o, Operators) else _numbers(o, op) for o in given)
             affine = any(isinstance(o, Affine) for o in operands)
-            if op in ("multiply", "matmul") and all(isinstance(o, Affine) and o.terms for o in operands):
-                if (squared := product(op, *operands)) is not None:
-                    squared.origin = (op, *operands)
-                    return squared
+            squared = product(op, *operands)
+            if squared is not None:
+                squared.origin = (op, *operands)
+                return squared
             if any(isinstance(o, Convex) for o in operands) or (affine and op in CURVES):
                 return convex_rule(op, operands)
             if affine:

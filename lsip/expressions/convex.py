@@ -1,6 +1,6 @@
 """What is convex or concave in the variables: an affine part, and convex functions of others that are affine.
 
-|r|, maxima, minima, norms and squares may be added up, multiplied by numbers, and compared. A comparison that holds on a convex
+|r|, maxima, minima, norms and squares may be added up, multiplied by numbers, and compared. One that holds on a convex
 set of variables becomes rows: one for each of few directions, some with epigraph variables that nobody sees, or one for
 all directions of a `WorstDirection`. Another comparison is refused where it is written.
 """
@@ -250,8 +250,10 @@ def _squared(u: Convex) -> Convex:
     refuse_nested("np.square", (u,))
 
 
-def product(op: str, a: Affine, b: Affine) -> Convex | None:
+def product(op: str, a: Any, b: Any = None, *_: Any) -> Convex | None:
     """A product of two that have variables, where it is known to be a sum of squares; None elsewhere."""
+    if op not in ("multiply", "matmul") or not all(isinstance(u, Affine) and u.terms for u in (a, b)):
+        return None
     if alike(a, b):
         return square(a) if op == "multiply" else square(a).sum_last() if a.ndim == 1 else None
     if op != "matmul" or a.ndim != 1 or b.ndim != 1:

@@ -34,7 +34,7 @@ def factor(matrix: Array, written: str) -> tuple[float, Expression | None]:
     scale = float(np.abs(matrix).max(initial=0.0))
     off = np.abs(matrix - matrix.T)
     if off.max(initial=0.0) > MOST_ASYMMETRY * scale:
-        i, j = np.unravel_index(int(off.argmax()), off.shape)
+        i, j = divmod(int(off.argmax()), len(off))
         raise NotConvexError(
             f"The matrix P of {written} is not symmetric: P[{i}, {j}] = {matrix[i, j]:.6g}, P[{j}, {i}] = "
             f"{matrix[j, i]:.6g}.\nWrite (P + P.T) / 2 in its place, which means the same."

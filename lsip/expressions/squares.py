@@ -1,6 +1,6 @@
 """Sums of squares, and how one is kept below what is affine: as a rotated second-order cone.
 
-For every unit u > 0, sum r^2 <= b just where |(2 sqrt(u) r, b - u)| <= b + u. The second is largest over directions in a
+For every unit u > 0, sum r^2 <= b just where |(2 sqrt(u) r, b - u)| <= b + u. That is largest over directions in a
 ball, as a norm is, so rows, cuts and proofs are those of norms; what people see is sum r^2 - b. Units are powers of
 four: they round nothing, and bring the numbers of the cone near those of r.
 """

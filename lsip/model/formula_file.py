@@ -5,7 +5,8 @@
     convex   an affine array, and atoms: the kind of a support function, the array `of` whose rows it is taken, the
              elements `rows` to which they are added, and `signs`
 
-The kinds are absolute, largest, euclidean (the norm), squares (their sum) and definite (the largest eigenvalue of a square matrix).
+The kinds are absolute, largest, euclidean (the norm), squares (their sum) and definite (the largest eigenvalue of a
+square matrix).
 """
 
 from __future__ import annotations

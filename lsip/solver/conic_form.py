@@ -98,12 +98,12 @@ def conic_rows(program: Program, boosts: Mapping[tuple[int, int], float] = Mappi
         for i, base in enumerate(worst.base):
             each = [(block.kind, block.entries[e], block.places[e]) for block in worst.blocks for e in _at(block, i)]
             places = tuple(first + own for _, _, own in each)
-            given = table[base], float(sides[base])
+            own_row = table[base], float(sides[base])
             if each and isinstance(each[0][0], RotatedCone):
-                found.append(_rotated_row(f, i, given, table[each[0][1]], sides[each[0][1]], places, point, boosts))
+                found.append(_rotated_row(f, i, own_row, table[each[0][1]], sides[each[0][1]], places, point, boosts))
                 continue
             matrices, ends = (tuple(part[own] for _, own, _ in each) for part in (table, sides))
-            found.append(ConicRow(f, i, *given, matrices, ends, kinds == {Definite}, places, point))
+            found.append(ConicRow(f, i, *own_row, matrices, ends, kinds == {Definite}, places, point))
     return found
 
 
