@@ -114,8 +114,9 @@ def at_most_zero(body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
     if any((atoms.signs < 0).any() for atoms in body.atoms):
         raise NotConvexError(
             f"{text(origin)} does not hold on a convex set of variables: what is convex (np.abs, np.maximum, np.max, "
-            "norms, squares) has to be on the smaller side, what is concave (np.minimum, np.min) on the larger one. Where "
-            "the sign of what is inside is known, write it without; otherwise solve one problem for each of its signs."
+            "norms, squares) has to be on the smaller side, what is concave (np.minimum, np.min) on the larger one. "
+            "Where the sign of what is inside is known, write it without; otherwise solve one problem for each of its "
+            "signs."
         )
     return lowered(body, origin)
 
