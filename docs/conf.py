@@ -6,6 +6,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE), str(HERE.parent)]
 
+from sphinx.util.inspect import TypeAliasForwardRef  # noqa: E402
+
 import lsip  # noqa: E402
 
 project = "lsip"
@@ -50,6 +52,7 @@ autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 _ALIASES = ("Array", "ArrayLike", "Data", "Matrix", "Table", "Pairs", "Chosen", "Values", "Statements", "Given")
 autodoc_type_aliases = {name: name for name in _ALIASES}  # docstrings say what they are
+TypeAliasForwardRef.__repr__ = lambda self: self.name  # type: ignore[method-assign]  # in unions it prints its repr
 autodoc_inherit_docstrings = False  # what other packages say about their own methods is in their documentation
 autodoc_default_options = {"members": True}
 python_use_unqualified_type_names = True

@@ -73,6 +73,7 @@ REFERENCES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "ndtr": (lambda u: (-u / arb(2).sqrt()).erfc() / 2, lambda u: (1 + (u / arb(2).sqrt()).erf()) / 2),
     "gamma": (arb.gamma, lambda u: u.gamma()),
     "gammaln": (arb.lgamma, lambda u: u.lgamma()),
+    "entr": (lambda u: -u * u.log() if u != 0 else arb(0), lambda u: -u * u.log()),
     "exprel": (lambda u: u.expm1() / u if u != 0 else arb(1), lambda u: (u.exp() - 1) / u),
 }
 

@@ -19,6 +19,7 @@ CODE = re.compile(r"(``.+?``|:\w+:`.+?`|`.+?`)")
 TABLE = re.compile(r"^(\.\. list-table::|   :header-rows:|   [ *] - )")
 INLINE = re.compile(r"^(\*{0,2}\w[\w, *]*?) : (\S.*)$")  # `name : what it is`, for types are in the signature
 SECTION = re.compile(r"^(-{3,}|={3,})$")
+ENTRY = re.compile(r"^\*{0,2}\w+(, \*{0,2}\w+)*( : .*)?$")  # how an entry of a section with entries begins
 
 
 def escaped(line: str) -> str:
@@ -45,6 +46,22 @@ def tabled(lines: list[str]) -> list[str]:
                 out[-1] += " " + escaped(cells[-1])
                 continue
             out += [f"   {'*' if not k else ' '} - {escaped(cell)}" for k, cell in enumerate(cells)]
+    return out
+
+
+def with_notes(lines: list[str]) -> list[str]:
+    """The docstring with the prose behind its parameters in a section of its own: napoleon reads it as parameters."""
+    out: list[str] = []
+    listing = False  # whether the lines belong to parameters
+    for i, line in enumerate(lines):
+        if i and SECTION.match(line.strip()):
+            listing = lines[i - 1].strip() in ("Parameters", "Attributes")
+        headed = i + 1 < len(lines) and SECTION.match(lines[i + 1].strip())
+        prose = line.strip() and not line.startswith(" ") and not ENTRY.match(line) and not SECTION.match(line)
+        if listing and prose and not headed and not lines[i - 1].strip():
+            out += ["Notes", "-----"]
+            listing = False
+        out.append(line)
     return out
 
 
@@ -99,7 +116,7 @@ def process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: li
     """Rewrite a docstring in place, before the NumPy sections are read."""
     if inspect.isclass(obj) and dataclasses.is_dataclass(obj) and "Parameters" not in lines:
         lines += fields(obj)
-    lines[:] = plain(tabled(lines))
+    lines[:] = plain(tabled(with_notes(lines)))
     if what in ("property", "attribute"):
         lines[:0] = ["..", ""]  # else napoleon takes what stands before a colon in the first line for a type
 

@@ -42,6 +42,22 @@ def two_product(a: Array, b: Array) -> tuple[Array, Array]:
     return product, ((p * q - product) + p * (b - q) + (a - p) * q) + (a - p) * (b - q)
 
 
+def leading_bits(values: Array, size_of: Callable[[Array], Array], k: int) -> tuple[list[Array], Array]:
+    """Numbers as a few parts, the leading bits first, and what is left of them.
+
+    Parts of two such arrays have so few bits that k products of them add up without rounding, in whatever order, where
+    `size_of` gives all of these the same size (Ozaki, Ogita, Oishi, Rump, Error-free transformations of matrix
+    multiplication, 2012). That is work for any matrix product.
+    """
+    parts: list[Array] = []
+    bits, most = int(np.ceil((53 + np.log2(max(k, 1))) / 2)), 4  # all bits of numbers that differ by a factor of 1000
+    while len(parts) < most and values.any():
+        shift = np.ldexp(1.0, np.frexp(size_of(values))[1] + bits)
+        parts.append((values + shift) - shift)
+        values = values - parts[-1]
+    return parts, values
+
+
 def add_up(a: ArrayLike, b: ArrayLike) -> Array:
     """The least float that is not below a + b."""
     total, error = two_sum(a, b)

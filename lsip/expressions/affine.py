@@ -337,6 +337,8 @@ class Variable(Affine, Generic[Value]):
         name: str | None = None,
         lower: Data | Expression = ...,
         upper: Data | Expression = ...,
+        integer: bool = False,
+        boolean: bool = False,
     ) -> None: ...
 
     @overload
@@ -347,6 +349,8 @@ class Variable(Affine, Generic[Value]):
         name: str | None = None,
         lower: Data | Expression = ...,
         upper: Data | Expression = ...,
+        integer: bool = False,
+        boolean: bool = False,
     ) -> None: ...
 
     def __init__(

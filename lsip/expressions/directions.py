@@ -75,7 +75,6 @@ class Directions(ABC):
 
     vertices: ClassVar[bool] = False  # whether finitely many directions are enough: `rows` has them
     sharp: ClassVar[bool] = True  # whether the worst direction attains what `value` says
-    plain: ClassVar[bool] = True  # whether a direction multiplies the numbers as it is
 
     @abstractmethod
     def domain(self, size: int) -> Domain:
@@ -84,6 +83,10 @@ class Directions(ABC):
     def weights(self, v: Expression) -> Any:
         """What a direction multiplies the numbers with."""
         return v
+
+    def factors(self, places: Ints) -> tuple[Ints, Ints]:
+        """The coordinates (..., size) with whose product each number is multiplied, of all (..., dim); -1 for none."""
+        return places, np.full_like(places, -1)
 
     def room(self, v: Array) -> float:
         """How much room a row in that direction gains where the support function may be larger by one."""
@@ -250,7 +253,7 @@ class Definite(Directions):
     for which nothing could ever be strict, is not among them.
     """
 
-    sharp = plain = False
+    sharp = False
 
     def domain(self, size: int) -> Domain:
         k, ones = isqrt(size), np.ones(isqrt(size))
@@ -258,6 +261,10 @@ class Definite(Directions):
 
     def weights(self, v: Expression) -> Any:
         return (v.reshape(-1, 1) * v.reshape(1, -1)).ravel()
+
+    def factors(self, places: Ints) -> tuple[Ints, Ints]:
+        k = places.shape[-1]
+        return np.repeat(places, k, axis=-1), np.concatenate([places] * k, axis=-1)
 
     def room(self, v: Array) -> float:
         return float(v @ v)
@@ -426,11 +433,6 @@ class WorstDirection:
     def sharp(self) -> bool:
         """Whether worst directions attain what `value` says."""
         return all(b.kind.sharp for b in self.blocks)
-
-    @property
-    def plain(self) -> bool:
-        """Whether directions multiply entries as they are."""
-        return all(b.kind.plain for b in self.blocks)
 
     @property
     def choices(self) -> tuple[Choices, ...] | None:

@@ -389,6 +389,11 @@ def as_objects(expression: Indexed, dtype: DTypeLike | None, frame: FrameType | 
             f"A spline of SciPy takes numbers only; got {expression}. Write lsip.spline(f, t) of an index t, and for "
             "coefficients c that are variables lsip.bases.bspline(t, knots, degree) @ c."
         )
+    if caller.startswith("scipy.stats."):
+        raise ConversionError(
+            f"A distribution of SciPy takes numbers only; got {expression}. With z = (u - mean) / sd, norm.cdf is "
+            "scipy.special.ndtr(z), norm.sf is ndtr(-z), and norm.pdf is np.exp(-z**2 / 2) / (sd * np.sqrt(2 * np.pi))."
+        )
     if caller.startswith("numpy.ma."):
         raise ConversionError(
             f"{expression} cannot be combined with a masked array. Say what its masked entries are, as in .filled(0), "

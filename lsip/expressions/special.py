@@ -1,17 +1,18 @@
-"""Special functions of SciPy: gamma and its logarithm for positive arguments, the normal distribution, exprel."""
+"""Special functions of SciPy: gamma and its logarithm for positive arguments, ndtr, exprel, and entropies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from . import exprel as exponential
 from .arithmetic import register, rule
 from .elementary import DERIVATIVES, EVERYWHERE, Function, increasing, of_scipy, with_derivatives
-from .functions import ONE_OVER_ROOT_2_PI, exp, scaled
-from .graph import Expression
+from .functions import FUNCTIONS, ONE_OVER_ROOT_2_PI, exp, scaled
+from .graph import Expression, as_expression
 from .interval import Array, Interval, widened
 from .jets import Numbers, square
 from .operations import Apply
@@ -20,8 +21,10 @@ from .operations import Apply
 LEAST_AT, LEAST_GAMMA, LEAST_LOG = (1.461632144968362, 1.4616321449683625), 0.8856031944108886, -0.12148629053584964
 POLYGAMMA_ULPS = 32.0  # 4 were measured
 EULER = 0.5772156649015329
+ONE_OVER_E = (0.36787944117144228, 0.36787944117144239)  # the doubles around it, where -u log(u) is largest
 
 
+log = FUNCTIONS["log"]
 _digamma, _any_polygamma, _scipys_gammaln, _zetac = map(of_scipy, ("digamma", "polygamma", "gammaln", "zetac"))
 
 
@@ -40,6 +43,14 @@ def _valley(least: float) -> Callable[[Function, Interval], Interval]:
         return Interval(np.where(turns, least, box.lo), box.hi)
 
     return shape
+
+
+def _entropy(f: Function, u: Interval) -> Interval:
+    """Increasing up to 1 / e, and decreasing from there on."""
+    at_low, at_high = f.value(u.lo), f.value(u.hi)
+    box = widened(np.minimum(at_low, at_high), np.maximum(at_low, at_high), f.ulps)
+    turns = (u.lo <= ONE_OVER_E[1]) & (u.hi >= ONE_OVER_E[0])
+    return Interval(box.lo, np.where(turns, ONE_OVER_E[1], box.hi))
 
 
 def _polygamma(u: Numbers, n: int = 0) -> Numbers:
@@ -111,6 +122,19 @@ _TABLE = (
         ulps=64.0,
         checked=(0.0, np.inf),
     ),
+    Function(
+        "entr",
+        of_scipy("entr"),
+        _entropy,
+        lambda u, f: -1.0 - log(u),
+        lambda u, f: -1.0 / u,
+        lambda u, f: 1.0 / square(u),
+        domain=(0.0, np.inf),
+        image=(-np.inf, ONE_OVER_E[1]),
+        ulps=16.0,
+        checked=(0.0, np.inf),
+        zero=0.0,
+    ),
     with_derivatives(
         "exprel",
         exponential.exprel,
@@ -126,3 +150,19 @@ DERIVATIVES[digamma.name] = digamma
 @rule("psi", "digamma")
 def _apply(u: Expression) -> Expression:
     return Apply(digamma, u)
+
+
+def _weighted_logarithm(x: Any, y: Any) -> Expression:
+    """x log(y), which is 0 where x is."""
+    return as_expression(x * np.log(y))
+
+
+def _relative_entropy(x: Any, y: Any) -> Expression:
+    """x log(x / y), as -entr(x) - x log(y)."""
+    return as_expression(-Apply(FUNCTIONS["entr"], x) - _weighted_logarithm(x, y))
+
+
+rule("xlogy")(_weighted_logarithm)
+rule("xlog1py")(lambda x, y: as_expression(x * np.log1p(y)))
+rule("rel_entr")(_relative_entropy)
+rule("kl_div")(lambda x, y: as_expression(_relative_entropy(x, y) - x + y))

@@ -61,8 +61,8 @@ class DirectedRows(DeclaredRows):
 
     @cached_property
     def form(self) -> BilinearRows | None:
-        """The rows as sums over entries that are affine in the index, times a coordinate of the direction each."""
-        form = self.entries.linear if self.worst.plain else None
+        """The rows as sums over entries that are affine in the index, times coordinates of the direction."""
+        form = self.entries.linear
         return None if form is None else BilinearRows(self.worst, form, *self._places)
 
     @cached_property

@@ -15,6 +15,7 @@ from .draw import SETS, Rng, any_set
 from .models import Model
 from .natural import natural
 from .planted import Plan, planted
+from .removable import removable
 
 
 def _planted_over(kind: str, rng: Rng) -> Model:
@@ -46,6 +47,7 @@ CLASSES: dict[str, Callable[[Rng], Model]] = {
     "outside_atoms": hard_functions.outside_atoms,
     "points": hard_functions.points,
     "edges": hard_functions.edges,
+    "removable": removable,
     "thin_set": hard_functions.thin_set,
     "touching": hard_functions.touching,
     "flat_set": hard_sets.flat_set,
