@@ -192,35 +192,35 @@ def test_rotated_cones_are_what_they_say():
     for _ in range(200):
         r, right = draw.normal(size=3) * 10.0 ** draw.integers(-3, 4), draw.normal() * 100
         unit = 4.0 ** draw.integers(-5, 6)
-        q = np.concatenate([2 * np.sqrt(unit) * r, [right, unit]])
+        q = np.concatenate([2 * np.sqrt(unit) * r, [right, -unit, -right, -unit]])
         seen = float(kind.value(q))
         assert seen == pytest.approx(float(r @ r - right), rel=1e-9, abs=1e-9)
         worst = kind.worst(q)
-        row = float(worst[:-1] @ q[:-2] + (worst[-1] - 1) * right - (worst[-1] + 1) * unit)
+        row = float(worst[:-1] @ q[:-4] + (worst[-1] - 1) * right - (worst[-1] + 1) * unit)
         scale = abs(right) + unit + float(r @ r)
         assert np.sign(row) == np.sign(seen) or abs(row) < 1e-12 * scale
         assert row <= 2 * max(seen, 0.0) + 1e-12 * scale
         for other in draw.normal(size=(20, 4)):
             v = other / np.linalg.norm(other)
-            assert v[:-1] @ q[:-2] + (v[-1] - 1) * right - (v[-1] + 1) * unit <= row + 1e-12 * scale
-        doubt = np.abs(draw.normal(size=5)) * 0.01 * np.abs(q)
+            assert v[:-1] @ q[:-4] + (v[-1] - 1) * right - (v[-1] + 1) * unit <= row + 1e-12 * scale
+        doubt = np.abs(draw.normal(size=7)) * 0.01 * np.abs(q)
         top = float(kind.above(q, doubt))
-        for step in draw.uniform(-1, 1, size=(20, 5)):
+        for step in draw.uniform(-1, 1, size=(20, 7)):
             moved = q + step * doubt
-            scaled = moved[:-2] / (2 * np.sqrt(moved[-1]))
-            assert float(scaled @ scaled - moved[-2]) <= top
+            scaled = moved[:-4] / (2 * np.sqrt(-moved[-3]))
+            assert float(scaled @ scaled - moved[-4]) <= top
 
 
 def test_models_of_rotated_cones_are_nowhere_less():
     kind, draw = RotatedCone(), np.random.default_rng(4)
     for _ in range(100):
-        levels = draw.normal(size=(4, 6))  # two squares, b, u; in two coordinates
-        levels[-1] = [4.0, 0, 0, 0, 0, 0]
-        doubt = np.append(np.abs(draw.normal(size=3)) * 0.1, 0.0)
+        levels = draw.normal(size=(6, 6))  # two squares, b, -u, -b, -u; in two coordinates
+        levels[3:] = [[-4.0, 0, 0, 0, 0, 0], -levels[2], [-4.0, 0, 0, 0, 0, 0]]
+        doubt = np.append(np.abs(draw.normal(size=3)) * 0.1, np.zeros(3))
         table, rest = kind.model(Quadratics(levels, 2), doubt)
         for d in draw.uniform(-1, 1, size=(30, 2)):
             powers = np.array([1.0, *d, d[0] ** 2 / 2, d[0] * d[1], d[1] ** 2 / 2])
-            q = levels @ powers + draw.uniform(-1, 1, size=4) * doubt
+            q = levels @ powers + draw.uniform(-1, 1, size=6) * doubt
             assert float(kind.value(q)) <= float(table @ powers + rest) + 1e-12
 
 

@@ -46,7 +46,7 @@ def rule(*names: str) -> Callable[[Callable[..., Expression]], Callable[..., Any
         def apply(*given: object) -> Symbol:
             operands: tuple[Any, ...] = tuple(o if isinstance(o, Operators) else _numbers(o, op) for o in given)
             affine = any(isinstance(o, Affine) for o in operands)
-            squared = product(op, *operands)
+            squared = product(op, operands)
             if squared is not None:
                 squared.origin = (op, *operands)
                 return squared

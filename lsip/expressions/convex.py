@@ -250,9 +250,10 @@ def _squared(u: Convex) -> Convex:
     refuse_nested("np.square", (u,))
 
 
-def product(op: str, a: Any, b: Any = None, *_: Any) -> Convex | None:
+def product(op: str, operands: tuple[object, ...]) -> Convex | None:
     """A product of two that have variables, where it is known to be a sum of squares; None elsewhere."""
-    if op not in ("multiply", "matmul") or not all(isinstance(u, Affine) and u.terms for u in (a, b)):
+    a, b = (u if isinstance(u, Affine) and u.terms else None for u in (operands * 2)[:2])
+    if op not in ("multiply", "matmul") or a is None or b is None:
         return None
     if alike(a, b):
         return square(a) if op == "multiply" else square(a).sum_last() if a.ndim == 1 else None

@@ -117,13 +117,13 @@ def _rotated_row(
     point: Array,
     boosts: Mapping[tuple[int, int], float],
 ) -> ConicRow:
-    """The rotated cone of E x - e = (2 sqrt(u) r, b, u) in another unit: a norm of (2 sqrt(u) r, b - u), less b + u."""
+    """The rotated cone of E x - e = (2 sqrt(u) r, b, -u, …) in another unit: |(2 sqrt(u) r, b - u)| less b + u."""
     boost = boosts.get((f, i), 1.0)
-    unit, factors = -float(e[-1]) * boost, np.append(np.full(len(e) - 2, np.sqrt(boost)), 1.0)
-    sides = factors * e[:-1]
+    unit, factors = float(e[-3]) * boost, np.append(np.full(len(e) - 4, np.sqrt(boost)), 1.0)
+    sides = factors * e[:-3]
     sides[-1] += unit
-    a, b = base[0] - E[-2], base[1] - float(e[-2]) + unit
-    return ConicRow(f, i, a, b, (factors[:, None] * E[:-1],), (sides,), False, places, point, unit, boost)
+    a, b = base[0] - E[-4], base[1] - float(e[-4]) + unit
+    return ConicRow(f, i, a, b, (factors[:, None] * E[:-3],), (sides,), False, places, point, unit, boost)
 
 
 def _boosted(y: Array, boost: float) -> tuple[float, Array]:
