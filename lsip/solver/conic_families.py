@@ -64,7 +64,7 @@ class ConicRow:
             yield Support(self.family, self.component, y, share)
 
     def boosted(self, x: Array, least: int = 2) -> ConicRow:
-        """A rotated cone in a unit near what is below it at x, where its own is 4^least times off; any other as it is."""
+        """A rotated cone in a unit near what is below it at x, if its own is 4^least off; others as they are."""
         below = self.b - float(self.a @ x) - self.unit
         power = round(np.log2(max(below, 0.5 * EPS * self.unit) / self.unit) / 2) if self.unit else 0
         if abs(power) < least:
