@@ -18,8 +18,8 @@ import lsip
 from lsip import catalogue
 from lsip.oracles import BranchAndBound
 from lsip.progress import EXPLANATION, WIDTH, Table
-from lsip.solution.effort import PARTS, Effort
 from lsip.solution.outward_rounding import above
+from lsip.solution.result import PARTS, Effort
 from lsip.solver.clock import Clock
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from itertools import accumulate, count
-from math import comb, log2
+from math import log2
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from ..expressions.graph import Expression, Index, as_expression
 from ..expressions.operands import Ints
 from ..expressions.parameter import Values
 from ..expressions.printing import text
-from ..expressions.ring import Polynomial
+from ..expressions.ring import Polynomial, affine, substituted
 from ..expressions.sums import DoubleDouble
 from ..lifetime import Remembered
 from .identities import polynomials_of
@@ -189,15 +189,8 @@ def _turned(low: float, high: float) -> tuple[Fraction, int, bool]:
 def _shifted(p: Polynomial, axes: list[int], shifts: list[tuple[Fraction, int, bool]]) -> Polynomial:
     """A polynomial in shift + sign · w, written out."""
     for axis, (shift, sign, _) in zip(axes, shifts, strict=True):
-        total: Polynomial = {}
-        for e, c in p.items():
-            for k in range(e[axis] + 1):
-                factor = c * comb(e[axis], k) * shift ** (e[axis] - k) * sign**k
-                if factor:
-                    new = (*e[:axis], k, *e[axis + 1 :])
-                    total[new] = total.get(new, Fraction(0)) + factor
-        p = total
-    return {e: c for e, c in p.items() if c}
+        p = substituted(p, axis, affine(axis, sign, shift, len(next(iter(p), ()))))
+    return p
 
 
 def _exponent(moved: list[list[Polynomial]], axes: list[int]) -> int:
@@ -233,9 +226,7 @@ _known_parts = Remembered[Index, dict[int, tuple[Part, ...]]]()  # by the expone
 
 def _parts(endless: Index, free: Ints, shifts: list[tuple[Fraction, int, bool]], exponent: int) -> tuple[Part, ...]:
     """The part near the end, and one for every side on which a coordinate may be the largest; the same for all rows."""
-    if endless not in _known_parts:
-        _known_parts[endless] = {}
-    kept = _known_parts[endless]
+    kept = _known_parts.of(endless, dict)
     if exponent not in kept:
         kept[exponent] = tuple(_made(endless, free, shifts, exponent))
     return kept[exponent]
