@@ -45,7 +45,7 @@ def rule(*names: str) -> Callable[[Callable[..., Expression]], Callable[..., Any
         @wraps(build)
         def apply(*given: object) -> Symbol:
             if any(map(is_complex, given)):
-                return complex_operation(op, given)  # type: ignore[no-any-return]
+                return complex_operation(op, given)
             operands: tuple[Any, ...] = tuple(o if isinstance(o, Operators) else _numbers(o, op) for o in given)
             affine = any(isinstance(o, Affine) for o in operands)
             squared = product(op, operands)
@@ -543,7 +543,7 @@ def sum_squares(r: Given, axis: Axis = None) -> Symbol:
     (2.0, True)
     """
     if is_complex(r):
-        return sum_squares(np.real(r), axis) + sum_squares(np.imag(r), axis)  # type: ignore[no-any-return, arg-type]
+        return sum_squares(np.real(r), axis) + sum_squares(np.imag(r), axis)  # type: ignore[arg-type]
     found = operand_of(r, "sum_squares")
     result = total(RULES["square"](found), axis)
     result.origin = ("sum_squares", found)
@@ -631,7 +631,7 @@ def trace(u: Symbol, offset: int = 0, axis1: int = 0, axis2: int = 1, **kwargs: 
 def diag(v: Symbol, k: int = 0) -> Symbol:
     """np.diag: the diagonal of a matrix, or the matrix with a vector on it."""
     if v.ndim == 2:
-        return FUNCTION_RULES[np.diagonal](v, k)  # type: ignore[no-any-return]
+        return FUNCTION_RULES[np.diagonal](v, k)
     if v.ndim != 1:
         raise ModelError(f"np.diag takes a vector or a matrix; got {v} of shape {v.shape}.")
     places = np.diag(np.arange(1, v.size + 1), k)  # 0 is what is not on it

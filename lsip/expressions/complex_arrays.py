@@ -53,14 +53,16 @@ class ComplexArray(Operators[Any, Any, Any]):
         if given.dtype == object:
             each = [ComplexArray.of(v) for v in given.ravel()]
             parts = ([getattr(v, part) for v in each] for part in ("real", "imag"))
-            return ComplexArray(*(FUNCTION_RULES[np.reshape](FUNCTION_RULES[np.stack](p), given.shape) for p in parts))
+            real, imag = (FUNCTION_RULES[np.reshape](FUNCTION_RULES[np.stack](p), given.shape) for p in parts)
+            return ComplexArray(real, imag)
         if not np.isfinite(given).all():
             raise ModelError(f"Complex numbers in a model are finite; got {given.ravel()[:3]}.")
         return ComplexArray(given.real.astype(float), given.imag.astype(float))
 
-    def each(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> ComplexArray:
+    def each(self, function: Callable[..., Any], *args: object, **kwargs: object) -> ComplexArray:
         """A function of real arrays that adds up or moves elements, of both parts."""
-        return ComplexArray(*(function(part, *args, **kwargs) for part in (self.real, self.imag)))
+        real, imag = (function(part, *args, **kwargs) for part in (self.real, self.imag))
+        return ComplexArray(real, imag)
 
     def conj(self) -> ComplexArray:
         """The complex conjugate."""
@@ -98,14 +100,14 @@ class ComplexArray(Operators[Any, Any, Any]):
     def mean(self, axis: Axis = None) -> ComplexArray:
         return self.each(np.mean, axis=axis)
 
-    def reshape(self, *shape: Any) -> ComplexArray:
+    def reshape(self, *shape: object) -> ComplexArray:
         return self.each(np.reshape, shape[0] if len(shape) == 1 else shape)
 
     def ravel(self) -> ComplexArray:
         return self if self.ndim == 1 else self.each(np.ravel)
 
-    def dot(self, other: Any) -> ComplexArray:
-        return RULES["matmul"](self, other)  # type: ignore[no-any-return]
+    def dot(self, other: object) -> ComplexArray:
+        return RULES["matmul"](self, other)
 
     def __array_function__(
         self,
@@ -117,7 +119,8 @@ class ComplexArray(Operators[Any, Any, Any]):
         if func in (np.stack, np.concatenate, np.vstack, np.hstack, np.column_stack):
             every = [ComplexArray.of(v) for v in args[0]]
             parts = ([getattr(v, part) for v in every] for part in ("real", "imag"))
-            return ComplexArray(*(func(part, *args[1:], **kwargs) for part in parts))
+            real, imag = (func(part, *args[1:], **kwargs) for part in parts)
+            return ComplexArray(real, imag)
         if func is np.linalg.norm:
             return np.linalg.norm(_stacked(args[0], *args[1:], **kwargs), axis=-1)
         if func in _PRODUCTS:
@@ -167,7 +170,8 @@ def _multiplied(product: Callable[[Part, Part], Part], a: ComplexArray, b: Compl
     shape = next((part.shape for part in parts if part is not None), None)
     if shape is None:
         shape = np.shape(product(np.zeros(a.shape), np.zeros(b.shape)))
-    return ComplexArray(*(np.zeros(shape) if part is None else part for part in parts))
+    real, imag = (np.zeros(shape) if part is None else part for part in parts)
+    return ComplexArray(real, imag)
 
 
 def _squares(product: Callable[[Part, Part], Part], a: ComplexArray, b: ComplexArray) -> ComplexArray:

@@ -253,7 +253,7 @@ class Operators(Generic[Taken, Made, Told]):
     ) -> Any:
         own = next((t for t, _ in _COMPLEX if t in types and type(self) is not t), None)
         if own is not None:
-            return own.__array_function__(self, func, types, args, kwargs)
+            return own.__array_function__(self, func, types, args, kwargs)  # type: ignore[attr-defined]
         if func not in FUNCTION_RULES:
             known = sorted({f.__name__ for f in FUNCTION_RULES})
             raise ModelError(f"np.{func.__name__} is not part of the language. Available: {', '.join(known)}.")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..errors import ModelError
@@ -16,9 +14,9 @@ from .graph import Constant
 class Triangle(Variable):
     """The upper triangle of a symmetric matrix, row by row: what is decided of it."""
 
-    def __init__(self, order: int, **options: Any) -> None:
+    def __init__(self, order: int, **options: object) -> None:
         self.order = order
-        super().__init__(order * (order + 1) // 2, **options)
+        super().__init__(order * (order + 1) // 2, **options)  # type: ignore[call-overload]
 
     def element(self, i: int) -> str:
         row, column = (part[i] for part in np.triu_indices(self.order))
@@ -52,7 +50,7 @@ class SymmetricMatrix(Affine):
         return None if found is None else np.asarray(self.at({self.triangle: found}))
 
 
-def symmetric(shape: object = (), *, lower: object = -np.inf, upper: object = np.inf, **options: Any) -> Affine:
+def symmetric(shape: object = (), *, lower: object = -np.inf, upper: object = np.inf, **options: bool) -> Affine:
     """A symmetric matrix of variables."""
     found = shape_of(shape, "A variable")
     if len(found) != 2 or found[0] != found[1]:
@@ -80,11 +78,12 @@ def complex_variable(shape: int | tuple[int, ...] = (), *, name: str | None = No
     """A complex variable: `real` and `imag` are variables of the problem."""
     if options:
         raise ModelError(
-            f"A complex variable has a shape and a name; got {', '.join(options)}.\nWrite constraints, such as abs(w) <= 1 "
-            "or w.real >= 0."
+            f"A complex variable has a shape and a name; got {', '.join(options)}.\nWrite constraints, such as "
+            "abs(w) <= 1 or w.real >= 0."
         )
     stem = Variable().name if name is None else title("a variable", name)
-    return ComplexArray(*(Variable(shape, name=f"{stem}.{part}") for part in ("real", "imag")))
+    real, imag = (Variable(shape, name=f"{stem}.{part}") for part in ("real", "imag"))
+    return ComplexArray(real, imag)
 
 
 STRUCTURED.update({"symmetric": symmetric, "complex": complex_variable})

@@ -12,7 +12,6 @@ from ..expressions.affine import Affine, Variable
 from ..expressions.complex_arrays import ComplexArray
 from ..expressions.convex import Convex
 from ..expressions.graph import Expression
-from ..expressions.operators import Operators
 from ..expressions.parameter import Values, current
 from ..expressions.rule import Rule
 from ..expressions.sums import DoubleDouble, together, totals
@@ -23,12 +22,12 @@ from .result import Result
 Array = NDArray[np.float64]
 
 
-def value_of(result: Result, item: Affine | Convex | Expression | str) -> Any:
+def value_of(result: Result, item: Affine | Convex | ComplexArray | Expression | str) -> Any:
     """The value of a variable, by its name too, or of an expression without index; of a rule, the rule found."""
     if isinstance(item, str):
         item = _named(result, item)
     if isinstance(item, ComplexArray):
-        parts = (value_of(result, v) if isinstance(v, Operators) else v for v in (item.real, item.imag))
+        parts = (value_of(result, v) if isinstance(v, Affine) else v for v in (item.real, item.imag))
         return next(parts) + 1j * np.asarray(next(parts))
     if isinstance(item, Rule):
         return item.found(value_of(result, item.coefficients))
