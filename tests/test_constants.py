@@ -34,7 +34,7 @@ FACTS: dict[str, str] = {
     "lsip/expressions/printing.py": "MINUS SUM QUOTIENT PRODUCT POWER ATOM MOST_OPERANDS",
     "lsip/expressions/quadratic_forms.py": "MOST_ENTRIES MOST_ASYMMETRY",  # of what is refused
     "lsip/expressions/sinc.py": "WAVE_ULPS CHECKED_ANGLES",
-    "lsip/expressions/spanned.py": "PRIME",
+    "lsip/expressions/dependent_monomials.py": "PRIME",
     "lsip/expressions/special.py": "LEAST_AT LEAST_GAMMA LEAST_LOG POLYGAMMA_ULPS EULER",
     "lsip/expressions/waves.py": "OTHER NUMBER LINE COSINE SINE",
     "lsip/integrals/distributions.py": "NORMAL_REACH EXPONENTIAL_REACH",

@@ -377,12 +377,12 @@ NOT_AFFINE = {
 }
 
 REFUSED = {
-    "0 <= x <= 1": "x ≥ 0 has no truth value.*`0 <= e` and `e <= 1`",
-    "0 <= t <= 1": "t ≥ 0 .*no truth value.*np.where",
-    "1 if t <= 0.5 else 2": "t ≤ 0.5 .*no truth value.*np.where",
-    "1 if x <= 0.5 else 2": "x ≤ 0.5 has no truth value",
-    "1 if t else 2": "no truth value.*instead of `if`",
-    "not x": "no truth value",
+    "0 <= x <= 1": "x ≥ 0 cannot be used as a bool.*`0 <= e` and `e <= 1`",
+    "0 <= t <= 1": "t ≥ 0 .*cannot be used as a bool.*np.where",
+    "1 if t <= 0.5 else 2": "t ≤ 0.5 .*cannot be used as a bool.*np.where",
+    "1 if x <= 0.5 else 2": "x ≤ 0.5 cannot be used as a bool",
+    "1 if t else 2": "cannot be used as a bool.*instead of `if`",
+    "not x": "cannot be used as a bool",
     "x < 1": "Strict.*x < 1",
     "t > z": "Strict.*t > z",
     "np.less(x, 1)": "Strict.*x < 1",

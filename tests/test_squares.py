@@ -229,7 +229,7 @@ def test_models_of_rotated_cones_are_nowhere_less():
 REFUSED = {
     "lsip.maximize(x @ x)": "squares can be minimised",
     "x @ x >= 1": "smaller side",
-    "x @ x == 1": "no equality",
+    "x @ x == 1": "cannot be in an equality",
     "x @ np.diag([1.0, -1.0, 0.0]) @ x": r"smallest eigenvalue of P is -1\.",
     "x @ np.triu(np.ones((3, 3))) @ x": r"not symmetric: P\[0, 1\] = 1, P\[1, 0\] = 0",
     "x[:2] @ ROUNDED @ x[:2]": "by rounding",
