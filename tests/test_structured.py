@@ -245,6 +245,47 @@ def test_names_of_other_tools_point_to_ours(source):
     assert str(caught.value).count("\n") <= 2
 
 
+SPLINES = (
+    "BSpline(KNOTS, c, 3)",
+    "PPoly(c.reshape(3, 2), [0, 0.5, 1])",
+    "CubicSpline(POINTS, c)",
+    "interp1d(POINTS, c)",
+    "PchipInterpolator(POINTS, c)",
+    "make_interp_spline(POINTS, c)",
+    "CubicSpline(POINTS, POINTS)(t)",
+    "interp1d(POINTS, POINTS)(t)",
+)
+KNOTS = np.concatenate([np.zeros(3), np.linspace(0, np.pi, 4), np.full(3, np.pi)])
+POINTS = np.linspace(0, np.pi, 6)
+
+
+@pytest.mark.parametrize("source", SPLINES)
+def test_splines_of_scipy_with_variables_say_what_to_write(source):
+    from scipy import interpolate
+
+    with pytest.raises(lsip.ModelError, match=r"takes numbers only.*\n.*bases.bspline.*\n.*np.eye") as caught:
+        eval(source, {**globals(), **vars(interpolate), "c": lsip.Variable(6, name="c")})
+    assert str(caught.value).count("\n") <= 2
+    with pytest.raises(lsip.ModelError, match=r"np\.interp"):
+        lsip.spline(interpolate.interp1d(POINTS, POINTS), t)
+
+
+def test_splines_with_variables_as_the_advice_says():
+    from scipy.interpolate import BSpline, CubicSpline
+
+    c, value = lsip.Variable(6, name="c"), np.array([0.0, 1.0, 0.5, -1.0, 2.0, 0.0])
+    for expression, expected in (
+        (lsip.bases.bspline(t, KNOTS, 3) @ c, BSpline(KNOTS, value, 3)),
+        (lsip.spline(BSpline(KNOTS, np.eye(6), 3), t) @ c, BSpline(KNOTS, value, 3)),
+        (lsip.spline(CubicSpline(POINTS, np.eye(6)), t) @ c, CubicSpline(POINTS, value)),
+        (np.interp(t, POINTS, c), lambda u: np.interp(u, POINTS, value)),
+    ):
+        for u in (0.1, 1.7, 3.0):
+            assert expression.at({t: u, c: value}) == pytest.approx(float(expected(u)), abs=1e-9)
+    hat = lsip.Problem(lsip.minimize(c.sum()), [lsip.forall(t, np.interp(t, POINTS, c) >= np.sin(t))])
+    assert solved(hat).value >= np.sin(POINTS).sum()
+
+
 def test_values_after_a_solve():
     x = lsip.Variable(2, name="x")
     problem = lsip.Problem(lsip.minimize(x.sum()), [x >= 1])

@@ -427,11 +427,13 @@ def as_objects(expression: Indexed, dtype: DTypeLike | None, frame: FrameType | 
             f"{expression} is not a number and cannot be stored in an array of numbers ({np.dtype(dtype)}). "
             "Use it directly; np.stack([…]) makes an array of expressions."
         )
-    caller = frame.f_back.f_globals.get("__name__", "") if frame is not None and frame.f_back is not None else ""
+    callers = _callers(frame)
+    caller = next((c for c in callers if c.startswith("scipy.interpolate.")), callers[0])
     if caller.startswith("scipy.interpolate."):
         raise ConversionError(
-            f"A spline of SciPy takes numbers only; got {expression}. Write lsip.spline(f, t) of an index t, and for "
-            "coefficients c that are variables lsip.bases.bspline(t, knots, degree) @ c."
+            f"A spline of SciPy takes numbers only; got {expression}. Write lsip.spline(f, t) of an index t.\nFor "
+            "coefficients c that are variables, write lsip.bases.bspline(t, knots, degree) @ c.\nFor values y that are "
+            "variables, write lsip.spline(CubicSpline(x, np.eye(len(x))), t) @ y or np.interp(t, x, y)."
         )
     if caller.startswith("scipy.stats."):
         raise ConversionError(
@@ -451,6 +453,16 @@ def as_objects(expression: Indexed, dtype: DTypeLike | None, frame: FrameType | 
     for k, place in enumerate(places):
         objects[k] = expression[place]
     return objects.reshape(expression.shape)
+
+
+def _callers(frame: FrameType | None) -> list[str]:
+    """The modules that asked for an array, as far as they are of SciPy; the nearest one in any case."""
+    found = list[str]()
+    frame = None if frame is None else frame.f_back
+    while frame is not None and (not found or found[-1].startswith("scipy.")):
+        found.append(frame.f_globals.get("__name__", ""))
+        frame = frame.f_back
+    return found or [""]
 
 
 def call(func: Callable[..., Any], args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
