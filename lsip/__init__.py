@@ -44,7 +44,9 @@ def __getattr__(name: str) -> Any:
             globals()[name] = getattr(public, name)
     if name in globals():
         return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .expressions.habits import NAMES, pointer
+
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{pointer(NAMES, name)}")
 
 
 def __dir__() -> list[str]:
