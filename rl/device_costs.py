@@ -107,6 +107,17 @@ class DeviceCosts:
         costs = called(call, self._cost, y, self.observations, self.actions)
         return _checked(costs, (len(y), len(self.observations)), call)
 
+    def moments(self, y: Array, owner: Tensor, episodes: int) -> Array:
+        """g at points (N, m), and deviation and maximum minus mean of what episodes cost: (3, N), read at once."""
+        found = []
+        for part in torch.split(self.tensor(y), self.chunk):
+            costs = self.costs(part) * self.weights
+            sums = costs.new_zeros(len(part), episodes).index_add(1, owner, costs) * episodes
+            middle = sums.mean(dim=1)
+            bounds = _checked(called("bound(y)", self._bound, part), (len(part),), "bound(y)")
+            found.append(torch.stack([middle - bounds, sums.std(dim=1), sums.amax(dim=1) - middle]))
+        return read(torch.cat(found, dim=1))
+
     def violation(self, y: Tensor) -> Tensor:
         """g at points (N, m): (N,)."""
         sums = [self.estimate(self.costs(part), self.weights) for part in torch.split(y, self.chunk)]
