@@ -24,6 +24,7 @@ from .parametric_region import ParametricRegion
 from .region import Region
 from .rule import Rule
 from .splines import spline
+from .substitution import substituted
 
 __all__ = [
     "Affine",
@@ -44,4 +45,5 @@ __all__ = [
     "psd",
     "spline",
     "sum_squares",
+    "substituted",
 ]
