@@ -44,6 +44,6 @@ __all__ = [
     "norm_inf",
     "psd",
     "spline",
-    "sum_squares",
     "substituted",
+    "sum_squares",
 ]
