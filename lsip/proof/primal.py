@@ -23,7 +23,7 @@ from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..masters.base import Matrix
 from ..model.program import Program
 from .certificate import Array, DataAssumption, Ints, nowhere
-from .equations import DATA_ULPS, disagreement, equalities, equations, independent_rows, opposites
+from .equations import DATA_ULPS, disagreement, equalities, equations, excused, independent_rows, opposites
 from .interior import interior
 from .linear_algebra import UNDERFLOW, exact_differences, exact_sums, product, solve
 
@@ -245,7 +245,7 @@ def _solved(program: Program, x: Array, rows: Ints) -> FinitePoint | NotProven:
         if not len(follows):
             return NotProven(ALMOST, True, rows)
         independent, dependent = rows[independent], rows[follows]
-        if not equalities(program)[dependent].all():  # inequalities hold exactly, or not at all
+        if not excused(program, independent, dependent):
             return NotProven(f"{_listed(program, dependent)} agree with others only up to rounding", False, dependent)
         clash = disagreement(program, independent, dependent)
         if clash is not None:

@@ -17,7 +17,7 @@ from ..oracles import Oracle
 from ..proof.certificate import Array, Certificate, DataAssumption, Support, TreeAssumption
 from ..proof.dual import Dual, LagrangianBound, lagrangian_bound
 from ..proof.dual_bound_tightening import confined
-from ..proof.equations import disagreement, equations, taken_for_rounding
+from ..proof.equations import disagreement, equations, excused, taken_for_rounding
 from ..proof.families import Bounds, family_bounds
 from ..proof.gap import closed, unresolved
 from ..proof.primal import broken_cones, broken_rows, holds_solution, outside
@@ -245,7 +245,9 @@ def _verify_finite(program: Program, certificate: Certificate, x: Array, box: Ar
     independent = np.setdiff1d(equal, certificate.dependent)
     if len(np.setdiff1d(certificate.dependent, equal)):
         raise ProofError("Rows that are no equalities are said to follow from others.")
-    if len(certificate.dependent) and disagreement(program, independent, certificate.dependent) is not None:
+    dependent = certificate.dependent
+    fits = not len(dependent) or disagreement(program, independent, dependent) is None
+    if not fits or (len(dependent) and not excused(program, independent, dependent)):
         raise ProofError("Equalities that are said to follow from others do not, not even up to rounding.")
     if len(certificate.dependent) and not any(isinstance(a, DataAssumption) for a in certificate.assumptions):
         raise ProofError("Equalities are said to follow from others, but the assumption about their data is missing.")
