@@ -88,13 +88,10 @@ def pick_oracle(family: Rows) -> Oracle:
         return AdaptiveSearch()
     if chosen is None:
         return Multistart()
-    cheap = is_instant(chosen) or convex(family) or _first_work(family) <= TUNING.most_first_work
-    return chosen if cheap else Multistart()
-
-
-def _first_work(family: Rows) -> int:
-    """What the first boxes cost, of the cell where they cost most."""
-    return max((first_work(family, cell) for cell in visible(family).flat_cells()), default=0)
+    if is_instant(chosen) or convex(family):
+        return chosen
+    costs = (first_work(family, cell) for cell in visible(family).flat_cells())
+    return chosen if max(costs, default=0) <= TUNING.most_first_work else Multistart()
 
 
 def dimension(domain: Domain) -> int:

@@ -24,18 +24,14 @@ from .rows import DualRows, settled
 
 def merged(program: Program, c: Array, dual: Dual, spare: tuple[Support, ...], columns: Ints) -> Dual | None:
     """Multipliers of merged atoms, and of others, that are to balance in these columns; None if there are none."""
-    extents = [_extent([s for s in (*dual.support, *spare) if s.family == f]) for f in range(len(program.families))]
+    points = [[s.point for s in (*dual.support, *spare) if s.family == f] for f in range(len(program.families))]
+    extents = [np.ptp(each, axis=0) if each else np.zeros(0) for each in points]  # how far apart atoms are
     if not dual.support or not all((extents[s.family] > 0).all() for s in dual.support):
         return None
     centred = _centred(program, c, replace(dual, support=tuple(_centres(dual.support, extents))), extents, columns)
     places = {s.place for s in centred.support}
     others = {s.place: s.weighing(0.0) for s in settled(program, spare) if s.place not in places}
     return _shared(program, c, replace(centred, support=(*centred.support, *others.values())), columns)
-
-
-def _extent(atoms: list[Support]) -> Array:
-    """How far apart atoms are in every coordinate."""
-    return np.ptp([s.point for s in atoms], axis=0) if atoms else np.zeros(0)
 
 
 def _centres(support: tuple[Support, ...], extents: list[Array]) -> Iterator[Support]:

@@ -136,7 +136,7 @@ def _checked(program: Program, point: FinitePoint) -> FinitePoint | NotProven:
     """The point, if inequalities and cones are proven to hold over its box."""
     bad = broken_rows(program, point.x, point.box, solved=True)
     if len(bad):
-        return _barely(program, bad)
+        return NotProven(f"the point found keeps {_listed(program, bad)} only up to rounding", True, bad)
     if broken_cones(program, point.x, point.box):
         return NotProven("the point found keeps a conic constraint only up to the accuracy of the solver")
     return point
@@ -227,10 +227,6 @@ def outside(program: Program, x: Array, box: Array | None) -> Ints:
 def _listed(program: Program, rows: Ints) -> str:
     shown = [program.row_labels[i] if i < len(program.row_labels) else f"row {i}" for i in rows[:4]]
     return "; ".join(shown) + ("; …" if len(rows) > 4 else "")
-
-
-def _barely(program: Program, rows: Ints) -> NotProven:
-    return NotProven(f"the point found keeps {_listed(program, rows)} only up to rounding", True, rows)
 
 
 def _solved(program: Program, x: Array, rows: Ints) -> FinitePoint | NotProven:
