@@ -11,7 +11,7 @@ from ..errors import ModelError
 from ..validation import checked, shown
 from .adaptive_search import AdaptiveSearch
 from .base import Oracle, Rows, is_instant, visible
-from .bounders import convex
+from .bounders import closed_form
 from .branch_and_bound import BranchAndBound
 from .grid import Grid
 from .multistart import Multistart
@@ -88,10 +88,13 @@ def pick_oracle(family: Rows) -> Oracle:
         return AdaptiveSearch()
     if chosen is None:
         return Multistart()
-    if is_instant(chosen) or convex(family):
-        return chosen
-    costs = (first_work(family, cell) for cell in visible(family).flat_cells())
-    return chosen if max(costs, default=0) <= TUNING.most_first_work else Multistart()
+    cheap = is_instant(chosen) or closed_form(family) or _first_work(family) <= TUNING.most_first_work
+    return chosen if cheap else Multistart()
+
+
+def _first_work(family: Rows) -> int:
+    """What the first boxes cost, of the cell where they cost most."""
+    return max((first_work(family, cell) for cell in visible(family).flat_cells()), default=0)
 
 
 def dimension(domain: Domain) -> int:
