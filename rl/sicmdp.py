@@ -79,6 +79,14 @@ class Specification:
         Discount factor, 0 <= gamma < 1.
     idle
         How many of the last states cost nothing, whatever y is.
+
+    Examples
+    --------
+    >>> import envs
+    >>> mdp = envs.sewage(states=3, actions=2, gamma=0.9, seed=0)
+    >>> known = mdp.specification  # all but the transitions
+    >>> known.with_transitions(mdp.P).P.shape
+    (3, 2, 3)
     """
 
     r: Any

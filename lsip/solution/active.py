@@ -73,6 +73,17 @@ class ActivePoint:
         By what the row is divided, as a formula; empty for the row itself.
     direction
         (m,), of a point at infinity: y = r direction as r grows; None for other points.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    >>> above = lsip.forall(t, x[0] + x[1] * t >= t**2, name="above")
+    >>> problem = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [above])
+    >>> solution = problem.solve(verbose=False)
+    >>> point = min(solution.active, key=lambda active: active.point[0])
+    >>> point.point, round(point.multiplier, 6), str(point.constraint)
+    (array([0.]), 0.5, 'above')
     """
 
     constraint: str

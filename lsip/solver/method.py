@@ -82,6 +82,17 @@ class Exchange(Solving):
         the same for every number of them. None: this one.
     tuning
         The numbers that steer the method, for those who study it.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    >>> above = lsip.forall(t, x[0] + x[1] * t >= t**2, name="above")
+    >>> problem = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [above])
+    >>> method = lsip.Exchange(oracle=lsip.oracles.BranchAndBound(), tol=1e-6, max_iterations=50)
+    >>> solution = problem.solve(method=method, verbose=False)
+    >>> round(solution.value, 6), solution.certified
+    (0.5, True)
     """
 
 
