@@ -18,7 +18,6 @@ from operator import mul
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..domains import Box, Interval
 from ..errors import ModelError
@@ -29,13 +28,13 @@ from ..expressions.parameter import Values
 from ..expressions.printing import text
 from ..expressions.ring import Polynomial, affine, substituted
 from ..expressions.sums import DoubleDouble
-from ..lifetime import Remembered
+from ..lifetime import remembered
+from ..oracles.base import Array
 from .identities import polynomials_of
 
 if TYPE_CHECKING:
     from .program import Layout
 
-Array = NDArray[np.float64]
 POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -221,12 +220,15 @@ def _degrees(body: Affine, moved: list[list[Polynomial]], axes: list[int]) -> li
     return degrees
 
 
-_known_parts = Remembered[Index, dict[int, tuple[Part, ...]]]()  # by the exponent, as long as the index lives
+@remembered
+def _known_parts(endless: Index) -> dict[int, tuple[Part, ...]]:
+    """By the exponent."""
+    return {}
 
 
 def _parts(endless: Index, free: Ints, shifts: list[tuple[Fraction, int, bool]], exponent: int) -> tuple[Part, ...]:
     """The part near the end, and one for every side on which a coordinate may be the largest; the same for all rows."""
-    kept = _known_parts.of(endless, dict)
+    kept = _known_parts(endless)
     if exponent not in kept:
         kept[exponent] = tuple(_made(endless, free, shifts, exponent))
     return kept[exponent]
