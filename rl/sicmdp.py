@@ -65,7 +65,7 @@ PolicyLike = ArrayLike | HasPolicy
 
 @dataclass(frozen=True, eq=False)
 class Specification:
-    """All that is known of a SICMDP before any data: everything but the transition probabilities.
+    """A SICMDP without its transition probabilities: everything that is known before there are data.
 
     Parameters
     ----------

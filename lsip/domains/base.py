@@ -77,7 +77,7 @@ class Cell:
 class Domain(ABC):
     """A nonempty compact set of index points y in R^m. Immutable; equal when built from equal arguments.
 
-    An Interval and a Box may lack ends; only `lsip.forall` knows what to do with them then.
+    An Interval and a Box may be unbounded; use such a set in `lsip.forall` only.
 
     Methods that take points accept one point (m,), many (N, m) and, when m = 1, many numbers (N,).
 

@@ -315,7 +315,7 @@ class Variable(Affine, Generic[Value]):
     boolean
         Whether they are 0 or 1; bounds may leave only one of the two.
 
-    After `Problem.solve`, `value` is what the solution has for it.
+    After `Problem.solve`, `value` holds its optimal value.
 
     Examples
     --------

@@ -77,7 +77,7 @@ class Atoms:
 
 
 class Convex(Operators["Convex | Affine | Expression", "Convex", Constraint]):
-    """An array of sums: what is affine in the variables, and support functions with signs.
+    """A convex or concave expression: an affine array plus absolute values, maxima, minima and norms.
 
     Examples
     --------

@@ -24,7 +24,7 @@ class EntrySlice(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DecisionRule:
-    """A decision as a polynomial of data, or as one that is affine in pieces: call it with what has been seen.
+    """An optimal rule: a polynomial or piecewise affine function of the data. Call it with observed data.
 
     Parameters
     ----------

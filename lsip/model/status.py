@@ -4,7 +4,7 @@ from enum import Enum
 
 
 class Status(Enum):
-    """The end of a solve, as a sentence.
+    """How a solve ended; the value of each member is a sentence.
 
     Examples
     --------

@@ -45,7 +45,7 @@ TUNING = ReadingTuning()
 @legible_repr
 @dataclass(frozen=True, eq=False)
 class ActivePoint:
-    """An index point at which a constraint holds the solution, with its multiplier.
+    """An index point at which a constraint is tight, with its multiplier.
 
     Points are those of the index set as it was declared, and multipliers those of the rows as they were written: what
     one unit of room there is worth. There are two exceptions, where `divided_by` is not empty:

@@ -41,7 +41,7 @@ DRAWN: Registered[Callable[..., Any]] = Registered({"plot": "plotting", "report"
 
 @dataclass(frozen=True, eq=False)
 class Solution(Result):
-    """The answer, and what is known about it.
+    """The answer of a solve: a point, bounds on the optimal value, and a proof.
 
     `lower <= optimum <= upper` in the sense of the objective as it was written, and `value` lies between them, too;
     `gap` is their distance, relative to the larger of them in size.

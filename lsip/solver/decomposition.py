@@ -37,7 +37,7 @@ from .tuning import Tuning
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decomposition(Solution):
-    """The answer: a mixture of points of X, with bounds that hold over X.
+    """The answer of `decompose`: a mixture of points of X, with bounds that hold over X.
 
     Examples
     --------

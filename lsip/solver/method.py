@@ -42,7 +42,7 @@ class Solving(Options):
 
 @dataclass(frozen=True)
 class Exchange(Solving):
-    """How to solve: by cuts at index points.
+    """The exchange method: solve a finite program, find violated index points, add them as cuts, repeat.
 
     Where nobody names an oracle, a master or the first points, a program that is affine in its index is solved as its
     `Counterpart` where that is expected to be faster, and a best approximation in one dimension begins with references.
@@ -98,7 +98,7 @@ class Exchange(Solving):
 
 @dataclass(frozen=True)
 class Counterpart(Solving):
-    """Solve one finite program that duality makes of constraints that are affine in their index.
+    """Solve the finite program that duality gives for constraints that are affine in their index.
 
     For boxes, budgets, simplices, polytopes and finite sets it is a linear program; with balls and ellipsoids it is a
     second-order cone program, which Clarabel solves. Products, intersections and unions of these are
@@ -141,7 +141,7 @@ register_solver(chosen)
 
 
 def exchange(problem: Program | Compilable, method: Exchange | None = None) -> Generator[Iterate, None, Solution]:
-    """Step through the exchange: one `Iterate` at a time; the generator's return value is the `Solution`."""
+    """Run the exchange method step by step: yields an `Iterate` per iteration and returns the `Solution`."""
     chosen_method = chosen((), method, {})
     with workers(chosen_method.workers) as pool:
         with at_work(pool):

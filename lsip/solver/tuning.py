@@ -9,7 +9,7 @@ from ..validation import Configuration, Count, Factor, Natural, Positive, Second
 
 @dataclass(frozen=True)
 class Tuning(Configuration):
-    """How the exchange decides; the defaults serve the whole catalogue, and few models gain from others.
+    """Internal parameters of the exchange method. The defaults suit the whole catalogue; few models gain from others.
 
     Parameters
     ----------
