@@ -136,7 +136,7 @@ def same(a: Expression, b: Expression) -> bool:
 # ---- where a denominator may vanish ----------------------------------------------------------------------------------
 
 
-def _written(e: Expression, ring: Ring) -> dict[int, Terms | None]:
+def written(e: Expression, ring: Ring) -> dict[int, Terms | None]:
     """The nodes of a formula as polynomials in the index; None for those that are not."""
     found: dict[int, Terms | None] = {}
     for node in e.nodes():
@@ -163,7 +163,7 @@ def _linear(p: Polynomial) -> bool:
 def _candidates(b: Expression, indices: tuple[Index, ...]) -> Iterator[Expression]:
     """Functions that are affine in the index, and may vanish where a formula does."""
     ring = _ring(indices)
-    terms = _written(b, ring)
+    terms = written(b, ring)
     seen = set()
     for node in list(b.nodes()):
         own, found = terms[id(node)], []
@@ -175,7 +175,7 @@ def _candidates(b: Expression, indices: tuple[Index, ...]) -> Iterator[Expressio
             found += [as_expression(node.args[0] - float(c)) for c in EXACT.get(node.function.name, {}) if c]
         for w in found:
             w = _core(w, indices)
-            key = tuple(tuple(sorted(p.items())) for p in _written(w, ring)[id(w)] or [])
+            key = tuple(tuple(sorted(p.items())) for p in written(w, ring)[id(w)] or [])
             if key not in seen:
                 seen.add(key)
                 low, high = full_range(w)
@@ -186,7 +186,7 @@ def _candidates(b: Expression, indices: tuple[Index, ...]) -> Iterator[Expressio
 def _core(w: Expression, indices: tuple[Index, ...]) -> Expression:
     """One element, where all are multiples of it."""
     ring = _ring(indices)
-    terms = _written(w, ring)[id(w)]
+    terms = written(w, ring)[id(w)]
     if w.size <= 1 or terms is None or not all(map(_linear, terms)):
         return w
     first = terms[0]
@@ -213,14 +213,14 @@ class Slopes:
 
     def __init__(self, w: Expression, indices: tuple[Index, ...]) -> None:
         self.w, self.ring = w, _ring(indices)
-        own = _written(w, self.ring)[id(w)]
+        own = written(w, self.ring)[id(w)]
         if own is None or not all(map(_linear, own)):
             raise _NoSlopeError
         self.own: Terms = own
 
     def of(self, e: Expression) -> Slope:
         """Of a formula; _NoSlopeError where it has none that is known."""
-        terms, found = _written(e, self.ring), dict[int, Slope]()
+        terms, found = written(e, self.ring), dict[int, Slope]()
         for node in in_order(e, lambda node: () if self._is_leaf(terms[id(node)]) else node.args):
             slope = self._affine(terms[id(node)], node)
             found[id(node)] = slope or self._made(node, [found[id(u)] for u in node.args])

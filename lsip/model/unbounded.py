@@ -27,15 +27,18 @@ from ..expressions.graph import Expression, Index, as_expression
 from ..expressions.operands import Ints
 from ..expressions.parameter import Values
 from ..expressions.printing import text
-from ..expressions.ring import Polynomial
+from ..expressions.ring import Polynomial, Ring
+from ..expressions.substitution import numbers_of
 from ..expressions.sums import DoubleDouble
 from ..lifetime import Remembered
+from .far_out import FarOut, FarOutError, far_body
 from .identities import polynomials_of
 
 if TYPE_CHECKING:
     from .program import Layout
 
 Array = NDArray[np.float64]
+LENGTHS = (0, 2, 4, 8, 12, -4)  # exponents of the length at which far out begins, one after another
 POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -63,7 +66,7 @@ class Placement:
     bounded: tuple[int, ...]  # its other coordinates, counted within it
     shifts: tuple[tuple[float, int], ...]  # the finite end, or 0, and the sign of every unbounded coordinate
     length: float
-    degrees: tuple[int, ...]
+    degrees: tuple[int | float, ...]
 
     def point(self, z: Array) -> tuple[Array, Array | None]:
         """A point (m,) of the part as one of the unbounded set; at infinity, with the direction (m,) there.
@@ -89,7 +92,7 @@ class Placement:
         """The coordinate that s is; None near the end."""
         return None if self.part.scale is None else self.start + self.part.scale
 
-    def divisor(self, names: tuple[str, ...], degree: int) -> str:
+    def divisor(self, names: tuple[str, ...], degree: float) -> str:
         """The power of the largest coordinate that a written row is divided by at infinity."""
         (axis, w) = next(
             (axis, sign * place)
@@ -106,6 +109,8 @@ class Placement:
         s, (y, _) = self.scale(z), self.point(z)
         if s:
             return value / s ** self.degrees[row], y
+        if self.degrees[row] < 0:
+            return 0.0, y
         return (value if value == 0 or not self.degrees[row] else float(np.copysign(np.inf, value))), y
 
 
@@ -119,9 +124,11 @@ def placements(layout: Layout | None) -> dict[tuple[int, int], tuple[Placement, 
     return found
 
 
-def power_text(base: str, power: int) -> str:
+def power_text(base: str, power: float) -> str:
     """A power as one writes it."""
-    return base + (str(power).translate(POWERS) if power > 1 else "")
+    if power < 0 or power != int(power):
+        return f"{base}^{power:g}"
+    return base + (str(int(power)).translate(POWERS) if power > 1 else "")
 
 
 def compactified(
@@ -139,20 +146,15 @@ def compactified(
             f"{', '.join(f'{i.name} ∈ {i.domain}' for i in unbounded)}. Put all unbounded coordinates into one Box."
         )
     found = polynomials_of(constraint.body, indices, values)
-    if found is None:
-        own = " Make a function of parameters, such as exp(p), a parameter of its own." if values else ""
-        raise ModelError(
-            f"{text(constraint)} for all {endless.name} ∈ {endless.domain}: over an unbounded set, both sides have to "
-            "be polynomials in the index, of which the highest powers decide far out. Substitute a bounded index, such "
-            f"as {endless.name} = s / (1 - s), and multiply with what makes both sides finite; or bound the set.{own}"
-        )
     starts = dict(zip(indices, accumulate((i.domain.dim for i in indices), initial=0), strict=False))
     start = starts[endless]
     box = endless.domain
     free = np.flatnonzero(~(np.isfinite(box.lower) & np.isfinite(box.upper)))
     shifts = [_turned(box.lower[j], box.upper[j]) for j in free]
-    parts, offset = found
     axes = [start + int(j) for j in free]
+    if found is None:
+        return _charted(constraint, indices, values, (endless, free, shifts))
+    parts, offset = found
     moved = [[_shifted(p, axes, shifts) for p in part] for part in (*parts, offset)]
     exponent = _exponent(moved, axes)
     moved = [[_stretched(p, axes, exponent) for p in part] for part in moved]
@@ -177,6 +179,101 @@ def compactified(
             )
         )
     return result
+
+
+def _charted(
+    constraint: Constraint, indices: tuple[Index, ...], values: Values, unbounded: tuple[Index, Ints, list[Any]]
+) -> list[tuple[tuple[Index, ...], Constraint, Placement]]:
+    """The same for formulas that are no polynomials: far out, they are multiplied with powers of s."""
+    endless, free, shifts = unbounded
+    body, reason = constraint.body, ""
+    if values:
+        numbers = [numbers_of(e, values) for e in (*(t.coefficient for t in body.terms), body.offset)]
+        body = body.substituted({node: number for known in numbers for node, number in known.items()})
+    for exponent in LENGTHS:
+        try:
+            return [
+                (
+                    tuple(part.index if i is endless else i for i in indices),
+                    Constraint(made, False, constraint.origin, constraint.name),
+                    _placement(part, indices, unbounded, exponent, degrees),
+                )
+                for part in _parts(endless, free, shifts, exponent)
+                for made, degrees in [_body_on(body, part, indices, unbounded, exponent)]
+            ]
+        except FarOutError as error:
+            reason = reason or str(error)
+    raise ModelError(
+        f"{text(constraint)} for all {endless.name} ∈ {endless.domain}: {reason}. Divide both sides by what grows "
+        "fastest, or bound the set."
+    )
+
+
+def _placement(
+    part: Part,
+    indices: tuple[Index, ...],
+    unbounded: tuple[Index, Ints, list[Any]],
+    exponent: int,
+    degrees: list[float],
+) -> Placement:
+    endless, free, shifts = unbounded
+    start = sum(i.domain.dim for i in indices[: indices.index(endless)])
+    return Placement(
+        part,
+        tuple(start + int(j) for j in free),
+        start,
+        tuple(j for j in range(endless.domain.dim) if j not in free),
+        tuple((float(shift), sign) for shift, sign, _ in shifts),
+        2.0**exponent,
+        tuple(int(d) if d == int(d) else d for d in degrees),
+    )
+
+
+def _body_on(
+    body: Affine,
+    part: Part,
+    indices: tuple[Index, ...],
+    unbounded: tuple[Index, Ints, list[Any]],
+    exponent: int,
+) -> tuple[Affine, list[float]]:
+    """The rows on one part, and what they are multiplied with there."""
+    endless, free, shifts = unbounded
+    starts = dict(zip(indices, accumulate((i.domain.dim for i in indices), initial=0), strict=False))
+    start, z = starts[endless], np.reshape(part.index, (-1,))
+    axes = [start + int(j) for j in free]
+    bounded = [j for j in range(endless.domain.dim) if j not in free]
+    places: dict[int, Any] = {start + j: z[k] for k, j in enumerate(bounded)}
+    for axis, w in zip(axes, part.shape, strict=True):
+        places[axis] = z[w] if isinstance(w, int) else w
+    if part.scale is None:
+        for axis, (shift, sign, _) in zip(axes, shifts, strict=True):
+            places[axis] = float(shift) + sign * 2.0**exponent * places[axis]
+        own = [places[start + j] for j in range(endless.domain.dim)]
+        near: Any = np.stack(own) if endless.shape else own[0]
+        return body.substituted({endless: as_expression(near)}), [0.0] * body.size
+    for index, first in starts.items():
+        if index is not endless:
+            places |= {first + k: index[k] if index.shape else index for k in range(index.domain.dim)}
+
+    def leaf(polynomials: list[Polynomial]) -> dict[int, list[Any]]:
+        """By their degrees far out, the coefficients of powers of 1 / s; None where an element has no such power."""
+        found: dict[int, list[Any]] = {}
+        for k, p in enumerate(_stretched(_shifted(p, axes, shifts), axes, exponent) for p in polynomials):
+            for e, c in p.items():
+                powers = [places[j] ** float(n) for j, n in enumerate(e) if n]
+                parts = found.setdefault(sum(e[a] for a in axes), [None] * len(polynomials))
+                parts[k] = (0.0 if parts[k] is None else parts[k]) + reduce(mul, powers, _rounded(c))
+        return found or {0: [0.0] * len(polynomials)}
+
+    ring = Ring(sum(i.domain.dim for i in indices), starts)
+    instead: dict[Expression, Expression] = {i: i for i in indices if i is not endless}
+    return far_body(body, FarOut(z[part.scale], ring, leaf), instead)
+
+
+def _rounded(c: Fraction) -> Expression:
+    """A fraction as a number of formulas."""
+    value = float(c)
+    return enclosed(DoubleDouble(np.array(value), np.array(float(c - Fraction(value)))))
 
 
 def _turned(low: float, high: float) -> tuple[Fraction, int, bool]:
@@ -306,9 +403,7 @@ def _body(
             powers = [places[k] ** float(n) for k, n in enumerate(e) if n]
             if part.scale is not None and (left := degree - sum(e[a] for a in axes)):
                 powers.append(z[part.scale] ** float(left))
-            value = float(c)
-            number = enclosed(DoubleDouble(np.array(value), np.array(float(c - Fraction(value)))))
-            total = total + reduce(mul, powers, number)
+            total = total + reduce(mul, powers, _rounded(c))
         return as_expression(total)
 
     terms = []
