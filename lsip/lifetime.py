@@ -12,7 +12,7 @@ entries that must go when an object does go by callbacks that are compiled, in w
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, Generic, TypeVar
 from weakref import ref
@@ -41,9 +41,6 @@ class _Beside:
     def __reduce__(self) -> tuple[type[_Beside], tuple[()]]:
         return _Beside, ()
 
-    def about(self, key: object) -> bool:
-        return self.of is not None and self.of() is key
-
 
 class Remembered(Generic[K, V]):
     """Values by object, whatever its equality; a value may hold its object, and goes with it all the same.
@@ -51,22 +48,12 @@ class Remembered(Generic[K, V]):
     Objects need a `__dict__`, and a cache has to live as long as its module does.
     """
 
-    def __contains__(self, key: K) -> bool:
+    def of(self, key: K, make: Callable[[], V]) -> V:
+        """What is known of an object; made now, where nothing is."""
         beside = vars(key).get(_BESIDE)
-        return beside is not None and beside.about(key) and self in beside.values
-
-    def __getitem__(self, key: K) -> V:
-        if self not in self._beside(key).values:
-            raise KeyError(key)
-        value: V = self._beside(key).values[self]
+        if beside is None or beside.of is None or beside.of() is not key:  # it was copied
+            beside = vars(key)[_BESIDE] = _Beside(key)
+        if self not in beside.values:
+            beside.values[self] = make()
+        value: V = beside.values[self]
         return value
-
-    def __setitem__(self, key: K, value: V) -> None:
-        self._beside(key).values[self] = value
-
-    @staticmethod
-    def _beside(key: object) -> _Beside:
-        found: _Beside = vars(key).setdefault(_BESIDE, _Beside(key))
-        if not found.about(key):  # the key is a copy, made by `copy.copy` or from its `__dict__`
-            found = vars(key)[_BESIDE] = _Beside(key)
-        return found

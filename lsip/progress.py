@@ -22,28 +22,29 @@ from .solution.solution import Solution
 __all__ = ["Bar", "Table", "clock", "number", "power", "summary"]
 
 COLUMNS = (
-    ("iter", 5),
+    ("iter", 4),
     ("rows", 6),
-    ("cuts", 5),
-    ("relaxed", 16),
-    ("lower", 16),
-    ("upper", 16),
-    ("violation", 10),
-    ("proven", 10),
-    ("gap", 9),
-    ("time", 8),
+    ("relaxed", 12),
+    ("lower", 13),
+    ("upper", 13),
+    ("violation", 9),
+    ("gap", 8),
+    ("time", 7),
 )
-WIDTH = sum(width + 1 for _, width in COLUMNS)
-DIGITS = dict(COLUMNS)["upper"] - len("-.e+308")  # of a bound with sign and exponent
+WIDTH = sum(width + 1 for _, width in COLUMNS)  # that of a terminal
+EXPLANATION = (
+    " relaxed: optimum over the rows so far, which still have this violation",
+    " lower, upper: proven bounds on the optimum; gap: their relative distance",
+)
+DIGITS = 9  # of a bound, where there is room
 
 
 class Table:
     """Prints a solve as it happens.
 
-    `relaxed` is the value of the relaxation, which proves nothing by itself; `lower` and `upper` are proven to enclose
-    the optimal value; `violation` is the largest found and `proven` a bound on it over all index points; `gap` is that
-    of `lower` and `upper`, as in `Solution.gap`. What is not known yet shows as ``-``. The row `end` says what is
-    proven of the answer.
+    `relaxed` is the value of the relaxation; `lower` and `upper` are proven bounds on the optimal value; `violation` is
+    the largest violation found, and `gap` is `Solution.gap`. An unknown number is ``-``. The row `end` holds the bounds
+    of the answer. Two lines above the table explain the columns, once.
 
     Parameters
     ----------
@@ -59,25 +60,25 @@ class Table:
     def start(self, lines: list[str]) -> None:
         """Print what is about to be solved, and how."""
         for line in lines:
-            self._print(line)
+            for part in textwrap.wrap(line, WIDTH, subsequent_indent="  "):
+                self._print(part)
         if lines:
             self._print("")
 
     def row(self, iterate: Iterate) -> None:
         """Print one iteration, given as a row of `Solution.history`."""
+        if not self._lines:
+            for line in EXPLANATION:
+                self._print(line)
         if self._lines % self._page == 0:
             self._titles()
         self._lines += 1
         cells = (
             str(iterate.iteration),
             str(iterate.rows),
-            str(iterate.cuts),
-            number(iterate.value),
-            number(below(iterate.lower, DIGITS)),
-            number(above(iterate.upper, DIGITS)),
-            power(iterate.violation),
-            power(above(iterate.bound, 3)),
-            power(above(iterate.gap, 3)),
+            *_bounds(iterate),
+            power(iterate.violation, 1),
+            power(above(iterate.gap, 2), 1),
             clock(iterate.seconds),
         )
         self._cells(cells)
@@ -88,13 +89,9 @@ class Table:
         cells = (
             "end",
             str(len(solution.cuts)),
-            "",
-            number(solution.value),
-            number(below(solution.lower, DIGITS)),
-            number(above(solution.upper, DIGITS)),
-            "",
-            power(above(solution.max_violation, 3)) if solution.violation_proven else "-",
-            power(above(solution.gap, 3)),
+            *_bounds(solution),
+            power(above(solution.max_violation, 2), 1) if solution.violation_proven else "-",
+            power(above(solution.gap, 2), 1),
             clock(solution.seconds),
         )
         self._cells(cells)
@@ -127,6 +124,21 @@ def _nothing() -> None:
     pass
 
 
+def _bounds(known: Iterate | Solution) -> tuple[str, str, str]:
+    """The value and its bounds, with as many digits as their columns have room for."""
+    widths = dict(COLUMNS)
+    return (
+        _fitted(known.value, widths["relaxed"], lambda value, digits: value),
+        _fitted(known.lower, widths["lower"], below),
+        _fitted(known.upper, widths["upper"], above),
+    )
+
+
+def _fitted(value: float, width: int, rounded: Callable[[float, int], float]) -> str:
+    texts = (number(rounded(value, digits), digits) for digits in range(DIGITS, 0, -1))
+    return next(text for text in texts if len(text) <= width)
+
+
 def summary(solution: Solution) -> list[str]:
     """The result in a few aligned lines."""
     title = solution.status.name.replace("_", " ")
@@ -141,10 +153,10 @@ def summary(solution: Solution) -> list[str]:
         count = len(solution.active)
         lines.append(f"   active     {count} index point{'s' if count != 1 else ''} with a positive multiplier")
     count = len(solution.history)
-    effort = f"{count} iteration{'s' if count != 1 else ''}, {solution.seconds:.3g} s, {solution.oracle}"
-    lines.append(f"   effort     {effort}")
-    if split := str(solution.effort):
-        lines.append(f"   time       {split}")
+    shares = [part.rsplit(" ", 1) for part in str(solution.effort).split(", ") if part]
+    most = sorted(shares, key=lambda share: -int(share[1].rstrip("%")))[:2]  # as many as a line has room for
+    share = f" ({', '.join(map(' '.join, most))})" if most else ""
+    lines.append(f"   effort     {count} iteration{'s' if count != 1 else ''}, {solution.seconds:.3g} s{share}")
     return lines
 
 
@@ -153,14 +165,14 @@ def _violations(solution: Solution) -> list[str]:
     lines = []
     worst, finite = solution.max_violation, solution.certificate.finite_violation
     if solution.program.families and solution.violation_proven:
-        lines.append(f"   violation  {power(above(worst, 3))} (at most, over all index points)")
+        lines.append(f"   violation  {power(above(worst, 3))} (proven bound over all index points)")
     elif solution.program.families and math.isfinite(worst):
-        lines.append(f"   violation  {power(worst)} (found; larger ones are not excluded)")
+        lines.append(f"   violation  {power(worst)} (largest found; larger ones are possible)")
     if len(solution.certificate.box) and math.isfinite(solution.certificate.upper):
         reach = power(above(float(solution.certificate.box.max()), 3))
-        lines.append(f"   exact      at a point within {reach} of x, equalities included")
+        lines.append(f"   exact      a point within {reach} of x satisfies everything exactly")
     elif finite > 0:
-        lines.append(f"   finite     {power(finite)} (measured: by how much finite rows or bounds are broken)")
+        lines.append(f"   finite     {power(finite)} (violation of finite rows or bounds)")
     return lines
 
 
@@ -182,9 +194,9 @@ def number(value: float, digits: int = DIGITS) -> str:
     return f"{value:#.{digits}g}" if math.isfinite(value) else "-"
 
 
-def power(value: float) -> str:
+def power(value: float, decimals: int = 2) -> str:
     """A small quantity in scientific notation; ``-`` where nothing is known."""
-    return f"{value:.2e}" if math.isfinite(value) else "-"
+    return f"{value:.{decimals}e}" if math.isfinite(value) else "-"
 
 
 def clock(seconds: float) -> str:

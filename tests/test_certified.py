@@ -14,7 +14,7 @@ from scipy import sparse
 
 import lsip
 from lsip.proof.certificate import DataAssumption, TrustAssumption
-from lsip.proof.primal import disagreement
+from lsip.proof.equations import disagreement
 
 T = lsip.Interval(0, 1)
 

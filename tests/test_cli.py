@@ -20,7 +20,7 @@ import pytest
 import lsip
 from lsip import cli
 from lsip.cli import bench, entry
-from lsip.oracles.names import ORACLES
+from lsip.oracles.choice import ORACLES
 
 GOOD = """
     import numpy as np, lsip

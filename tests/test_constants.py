@@ -52,7 +52,7 @@ FACTS: dict[str, str] = {
     "lsip/progress.py": "WIDTH",
     "lsip/proof/checker.py": "DATA_ROUNDING MODEST",
     "lsip/proof/linear_algebra.py": "ROUNDING UNDERFLOW",
-    "lsip/proof/primal.py": "DATA_ULPS MOST_SHARE",
+    "lsip/proof/equations.py": "DATA_ULPS MOST_SHARE",
     "lsip/report/charts.py": "CHART_WIDTH CHART_HEIGHT WIDEST BAR CELL SHADES",  # of pictures
     "lsip/solution/messages.py": "MOST_NAMED LONGEST_NAME",  # of sentences
     "lsip/solution/relaxation_file.py": "LONGEST",  # of names in LP files

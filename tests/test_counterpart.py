@@ -120,7 +120,7 @@ def test_no_point_that_is_as_good_lies_outside() -> None:
     finite = counterpart(inner)
     from scipy import sparse
 
-    from lsip.proof.linear_program import linear_program
+    from lsip.masters.checked import linear_program
 
     A = sparse.csr_matrix(sparse.vstack([finite.A, sparse.csr_array(finite.c[None, :])]))
     sides = np.append(finite.row_lower, -np.inf), np.append(finite.row_upper, proof.upper - inner.constant)

@@ -21,8 +21,8 @@ from lsip.proof.families import Bounds
 from lsip.proof.linear_algebra import solve as enclosed_solve
 from lsip.solution import verify
 from lsip.solver import method, relaxation
+from lsip.solver.anytime_bounds import interior_incumbent
 from lsip.solver.clock import Clock
-from lsip.solver.incumbents import interior_incumbent
 from lsip.solver.state import End
 
 

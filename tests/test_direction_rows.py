@@ -4,8 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import lsip
+from lsip.masters.base import ConeBlock, FiniteProgram
+from lsip.masters.clarabel import CLARABEL
 from lsip.model.bilinear import Terms, _sums
 
 KINDS = ("usual", "spread", "signs", "tiny", "tiny directions")
@@ -99,3 +102,69 @@ def test_a_truss_is_certified():
     assert solution.certified
     stiffness = np.einsum("i,ij,ik->jk", solution[area], bars, bars)
     assert solution.value == pytest.approx(load @ np.linalg.solve(stiffness, load), rel=1e-6)
+
+
+def robust_least_squares(rows, n, m, index=None):
+    """The residual that is smallest for the worst of all data: at index points of a box, or at its corners."""
+    rng = np.random.default_rng(5)
+    A, b, x, t = rng.normal(size=(rows, n)), rng.normal(size=rows), lsip.Variable(n, name="x"), lsip.Variable(name="t")
+    moves = 0.1 * rng.normal(size=(m, rows, n))
+
+    def kept(u):
+        return np.linalg.norm(A @ x - b + sum(u[i] * (moves[i] @ x) for i in range(m))) <= t
+
+    if index is not None:
+        return lsip.Problem(lsip.minimize(t), [lsip.forall(index, kept(index))])
+    corners = np.stack(np.meshgrid(*[[-1.0, 1.0]] * m), axis=-1).reshape(-1, m)
+    return lsip.Problem(lsip.minimize(t), [kept(u) for u in corners])
+
+
+def test_robust_least_squares_take_a_cone_for_each_index_point():
+    index = lsip.Index("u", lsip.Box([-1.0] * 2, [1.0] * 2))
+    solution = robust_least_squares(50, 20, 2, index).solve(verbose=False)
+    assert solution.certified
+    assert len(solution.history) < 10  # by tangents, it took hundreds of steps
+    assert solution.verify().certified
+    corners = robust_least_squares(50, 20, 2).solve(verbose=False)
+    assert corners.certified
+    assert solution.lower <= corners.upper
+    assert corners.lower <= solution.upper
+
+
+def test_norms_at_points_of_a_ball_are_certified_and_hold_elsewhere():
+    rng, index = np.random.default_rng(1), lsip.Index("u", lsip.Ball(np.zeros(2), 1.0))
+    solution = robust_least_squares(12, 5, 2, index).solve(verbose=False)
+    assert solution.certified
+    x, t = solution.x[:5], solution.value
+    data = np.random.default_rng(5)
+    A, b, moves = data.normal(size=(12, 5)), data.normal(size=12), 0.1 * data.normal(size=(2, 12, 5))
+    for angle in rng.uniform(0, 2 * np.pi, 2000):
+        u = np.array([np.cos(angle), np.sin(angle)])
+        assert np.linalg.norm(A @ x - b + np.tensordot(u, moves, 1) @ x) <= t * (1 + 1e-12)
+
+
+def test_norms_that_nothing_keeps_are_proven_infeasible():
+    x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    parts = np.stack([x[0] - t, x[1] + t, x[0] - x[1], x[0] + 2 * t])
+    solution = lsip.Problem(lsip.minimize(x.sum()), [lsip.forall(t, np.linalg.norm(parts) <= 0.1)]).solve(verbose=False)
+    assert solution.status is lsip.Status.INFEASIBLE
+
+
+def test_clarabel_solves_arrays_whose_factors_its_own_regularisation_spoils():
+    n, points = 33, np.concatenate([np.linspace(0.2, np.pi, 50), np.linspace(-np.pi, -0.2, 50)])
+    places = np.arange(n) - (n - 1) / 2 + 0.13 * np.sin(3 * np.arange(n))
+    total = np.concatenate([np.ones(n), np.zeros(n + 1)])
+    rows, blocks = [total, np.roll(total, n)], []
+    for u in points:
+        c, s = np.cos(places * u), np.sin(places * u)
+        top = np.append(np.zeros(2 * n), -1.0)
+        blocks.append(ConeBlock(np.arange(len(rows), len(rows) + 3)))
+        rows += [top, np.concatenate([-c, s, [0.0]]), np.concatenate([-s, -c, [0.0]])]
+    A, right = sparse.csr_matrix(np.array(rows)), np.append(1.0, np.zeros(len(rows) - 1))
+    free, lower = np.full(2 * n + 1, np.inf), np.where(np.arange(len(rows)) < 2, right, -np.inf)
+    program = FiniteProgram(np.append(np.zeros(2 * n), 1.0), -free, free, A, lower, right, cones=blocks)
+    found = CLARABEL.open(program, 1e-8).solve()
+    assert found.status == "optimal"
+    worst = max(np.hypot(*(A[block.rows[1:]] @ found.x)) for block in blocks)
+    assert worst <= found.x[-1] + 1e-7
+    assert found.x[-1] == pytest.approx(0.0850522, rel=1e-5)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lsip
-from lsip.expressions.polynomial_division import division
+from lsip.expressions.ring import division
 from lsip.model.coefficients import fractions
 from lsip.proof import checker
 from lsip.reductions.affine_hull import AffineHull

@@ -169,26 +169,27 @@ def test_a_planted_table_beyond_the_edge_is_found(tmp_path):
     assert {line.partition(":")[0] for line in found} == {"cut.html at 390"}
 
 
-def test_every_section_of_the_gallery_has_its_pictures():
+def test_every_example_is_listed_and_has_its_pictures():
     """They are drawn from the code of the page: `python docs/gallery.py`."""
     pytest.importorskip("matplotlib")
     import gallery
 
-    page = (DOCS / "gallery.md").read_text(encoding="utf-8")
-    titles = [title for title, _ in gallery.sections(page) if title]
-    assert titles == list(gallery.DRAWN)
-    for title in titles:
-        assert f":::{{picture}} {title}\n" in page
-        assert all((gallery.FIGURES / f"{gallery.slug(title)}_{paper}.png").exists() for paper in gallery.PAPERS)
+    assert sorted(gallery.names()) == sorted(path.stem for path in (DOCS / "examples").glob("*.md"))
+    drawn = {f"{name}_{paper}.png" for name in gallery.names() for paper in gallery.PAPERS}
+    assert {path.name for path in gallery.FIGURES.glob("*.png")} == drawn
+    for name in gallery.names():
+        assert gallery.title(name)
+        assert ":::{picture}\n:::\n" in gallery.page(name)
 
 
-def test_the_pictures_of_the_gallery_follow_from_its_code(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", sorted(path.stem for path in (DOCS / "examples").glob("*.md")))
+def test_the_pictures_of_an_example_follow_from_its_code(name, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     import gallery
 
     monkeypatch.setattr(gallery, "FIGURES", tmp_path)
-    gallery.main()
-    assert len(list(tmp_path.glob("*.png"))) == 2 * len(gallery.DRAWN)
+    gallery.draw(name)
+    assert len(list(tmp_path.glob("*.png"))) == len(gallery.PAPERS)
 
 
 def test_methods_of_learning_are_told_with_their_seeds():

@@ -8,7 +8,7 @@ import pytest
 
 import lsip
 from lsip.errors import ModelError
-from lsip.model.rational import whole_factor
+from lsip.model.finite_rows import whole_factor
 
 LARGE = 2.0**53
 T = lsip.Index("t", lsip.Interval(0, 1))

@@ -17,7 +17,7 @@ from benchmarks.dimension import bumps_of
 from benchmarks.kernel import RANGES, STEPS, Y, arguments, outside_of, truths
 from lsip.expressions.tape import Tape
 from lsip.kernel import native
-from lsip.oracles.distinct import distinct
+from lsip.oracles.attained import distinct
 from lsip.oracles.partition import BoxPartition
 from lsip.oracles.quadratic_bound import bound_rows
 from lsip.oracles.taylor import Taylor

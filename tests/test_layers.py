@@ -249,7 +249,7 @@ PLANTED = {
         "lsip/solution/solution.py",
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..report import write_report",
     ),
-    "lsip.solver may import only": ("lsip/solver/driver.py", "from lsip import catalogue"),
+    "lsip.solver may import only": ("lsip/solver/loop.py", "from lsip import catalogue"),
     "lsip.catalogue may import only": ("lsip/catalogue/kissing.py", "import lsip"),
     "lsip.interop may import only": ("lsip/interop/cvxpy/problem.py", "from ...report import write_report"),
     "lsip.attic has no list of what it may import": ("lsip/attic/chest.py", "import numpy"),
@@ -432,7 +432,7 @@ def test_rl_and_envs_use_public_names_only() -> None:
         "from lsip.proof.certificate import Support",
         "from lsip.solver.decomposition import Atom",
         "def f():\n    from lsip.solver import driver",
-        "import lsip\nlsip.solver.driver.solve(1)",
+        "import lsip\nlsip.solver.loop.solve(1)",
         "import lsip.model.program",
         "from lsip import _secret",
         "from lsip.files import _half",
@@ -523,7 +523,7 @@ def test_nobody_asks_for_a_concrete_oracle_or_family() -> None:
 )
 def test_a_planted_test_on_a_class_is_caught(source: str) -> None:
     known = known_implementations()
-    assert told_apart({"lsip/solver/driver.py": source}, known)
+    assert told_apart({"lsip/solver/loop.py": source}, known)
     home = "lsip/model/families.py" if "Rows" in source else "lsip/oracles/choice.py"
     assert told_apart({home: source, "rl/a.py": "isinstance(oracle, Oracle)"}, known) == []
 

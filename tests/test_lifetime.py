@@ -28,16 +28,17 @@ class Thing:
     """Something of which something is known."""
 
 
+def _unasked() -> Any:
+    raise AssertionError("it is known")
+
+
 def test_what_is_remembered_goes_with_its_object() -> None:
-    known: Remembered[Thing, Any] = Remembered()
-    one, other, value = Thing(), Thing(), Thing()
-    known[one] = "first"
-    known[one] = value
-    assert one in known
-    assert other not in known
-    assert known[one] is value
-    gone = weakref.ref(value)
-    del one, value
+    known: Remembered[Thing, Thing] = Remembered()
+    one, other = Thing(), Thing()
+    gone = weakref.ref(known.of(one, Thing))
+    assert known.of(one, _unasked) is gone()
+    assert known.of(other, Thing) is not gone()
+    del one
     gc.collect()
     assert gone() is None
 
@@ -45,7 +46,7 @@ def test_what_is_remembered_goes_with_its_object() -> None:
 def test_a_value_may_hold_its_object() -> None:
     known: Remembered[Thing, Any] = Remembered()
     one = Thing()
-    known[one] = {"of": [one]}
+    known.of(one, dict)["of"] = [one]
     gone = weakref.ref(one)
     del one
     gc.collect()
@@ -56,19 +57,18 @@ def test_a_value_may_hold_its_object() -> None:
 def test_copies_start_with_nothing(copied: Any) -> None:
     known: Remembered[Thing, str] = Remembered()
     one = Thing()
-    known[one] = "of one"
+    known.of(one, lambda: "of one")
     other = copied(one)
-    assert other not in known
-    with pytest.raises(KeyError):
-        known[other]
-    known[other] = "of the other"
-    assert (known[one], known[other]) == ("of one", "of the other")
+    assert known.of(other, lambda: "of the other") == "of the other"
+    assert known.of(one, _unasked) == "of one"
 
 
-def test_nothing_is_known_of_an_object_that_was_never_asked_about() -> None:
+def test_nothing_is_known_where_it_could_not_be_made() -> None:
     known: Remembered[Thing, str] = Remembered()
-    with pytest.raises(KeyError):
-        known[Thing()]
+    one = Thing()
+    with pytest.raises(AssertionError):
+        known.of(one, _unasked)
+    assert known.of(one, lambda: "made now") == "made now"
 
 
 def test_entries_depart_once() -> None:

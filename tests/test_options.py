@@ -14,7 +14,7 @@ import lsip
 from lsip.cli.arguments import Parser
 from lsip.cli.solve import add as add_solve
 from lsip.oracles import Grid, Multistart, ProjectedSubgradient, RandomSearch
-from lsip.oracles.names import ORACLES
+from lsip.oracles.choice import ORACLES
 
 X, T = lsip.Variable(2, name="x", lower=-9, upper=9), lsip.Index("t", lsip.Interval(0, 1))
 PROBLEM = lsip.Problem(lsip.minimize(X[0] + X[1] / 2), [lsip.forall(T, X[0] + X[1] * T >= np.exp(T))])

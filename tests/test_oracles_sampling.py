@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from lsip.domains import Ball, Box, Domain, Finite, Interval, Simplex
 from lsip.errors import ModelError
 from lsip.oracles import Grid, Multistart, Oracle, ProjectedSubgradient, RandomSearch
+from lsip.oracles.attained import distinct
 from lsip.oracles.differences import central_differences
-from lsip.oracles.distinct import distinct
 
 Array = NDArray[np.float64]
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 import lsip
 from lsip import catalogue
 from lsip.oracles import BranchAndBound
-from lsip.progress import WIDTH, Table
-from lsip.solution.effort import PARTS, Effort
+from lsip.progress import EXPLANATION, WIDTH, Table
 from lsip.solution.outward_rounding import above
+from lsip.solution.result import PARTS, Effort
 from lsip.solver.clock import Clock
 
 
@@ -61,15 +61,18 @@ def test_columns_are_aligned_and_unknowns_are_dashes() -> None:
         iterate(300, lower=-1.23456789e-300, upper=1.23456789e300, seconds=123456.0, violation=-1e-300),
     )
     assert lines[0] == "LSIP with 3 variables"
-    table = lines[2:]
-    assert {len(line) for line in table} == {WIDTH}
-    assert table[1].split() == ["1", "3", "2", "-1.50000000", "-", "-", "1.00e-03", "-", "-", "0.50s"]
+    assert lines[2:4] == list(EXPLANATION)
+    table = lines[4:]
+    assert {len(line) for line in table} == {WIDTH} == {80}
+    assert table[1].split() == ["1", "3", "-1.50000000", "-", "-", "1.0e-03", "-", "0.50s"]
+    assert table[3].split()[3:5] == ["-1.23457e-300", "1.234568e+300"]
 
 
 def test_titles_are_repeated_in_long_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LINES", "20")
     lines = printed(*(iterate(k) for k in range(40)))
     assert sum("iter" in line for line in lines) == 2
+    assert sum(line == EXPLANATION[0] for line in lines) == 1
 
 
 def test_the_summary_says_what_is_proven() -> None:
@@ -79,9 +82,11 @@ def test_the_summary_says_what_is_proven() -> None:
     assert "2 index points" in certified
     unproven = "\n".join(printed(iterate(1), end=solution(certified=False, violation_proven=False, upper=math.inf)))
     assert ", certified" not in unproven
-    assert "not excluded" in unproven
+    assert "larger ones are possible" in unproven
     stopped = "\n".join(printed(iterate(1), end=solution(certified=False, max_violation=-3.2e-5)))
-    assert "-3.20e-05 (at most, over all index points)" in stopped, "a proven number is called so whatever the status"
+    assert "-3.20e-05 (proven bound over all index points)" in stopped, (
+        "a proven number is called so whatever the status"
+    )
     nothing = "\n".join(printed(end=solution(value=math.nan, max_violation=math.inf, active=[])))
     assert "value" not in nothing
 
@@ -90,9 +95,17 @@ def test_the_table_ends_with_closed_bounds_and_a_split_of_the_time() -> None:
     lines = printed(iterate(1, lower=-math.inf, upper=math.inf, bound=math.inf), end=solution())
     end = next(line for line in lines if line.split()[:1] == ["end"])
     assert len(end) == WIDTH
-    assert end.split() == ["end", "3", "-1.50000000", "-1.50000000", "-1.50000000", "1.00e-10", "1.00e-09", "0.25s"]
-    assert "   time       compile 4%, separation 96%" in lines
+    assert end.split() == ["end", "3", "-1.50000000", "-1.50000000", "-1.50000000", "1.0e-10", "1.0e-09", "0.25s"]
+    assert "   effort     1 iteration, 0.25 s (separation 96%, compile 4%)" in lines
     assert not any("end" in line for line in printed(iterate(1), end=solution(value=math.nan))), "nothing to close"
+
+
+def test_a_real_solve_fits_a_terminal_and_ends_in_eight_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    catalogue.get("tfi2_tan_n3").build().solve()
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    end = next(k for k, line in enumerate(lines) if line.startswith(" ---"))
+    assert 4 <= len(lines[end + 1 :]) <= 8
 
 
 def test_seconds_are_spent_on_one_part_each() -> None:
@@ -129,8 +142,8 @@ def test_a_solve_says_when_how_and_on_what() -> None:
 def test_finite_rows_are_reported_apart() -> None:
     broken = SimpleNamespace(finite_violation=5.41e-16, box=(), upper=2.0, trusts=())
     lines = "\n".join(printed(end=solution(max_violation=-1.5e-8, certificate=broken)))
-    assert "violation  -1.50e-08 (at most, over all index points)" in lines
-    assert "finite     5.41e-16 (measured" in lines
+    assert "violation  -1.50e-08 (proven bound over all index points)" in lines
+    assert "finite     5.41e-16 (violation of finite rows" in lines
     assert "finite" not in "\n".join(printed(end=solution()))
 
 
@@ -139,9 +152,8 @@ def test_printed_bounds_stay_true(middle: float, width: float) -> None:
     """Rounding to the nearest digit would move a bound to the side on which it is false."""
     lower, upper = middle - width, middle + width
     row = printed(iterate(1, value=middle, lower=lower, upper=upper, bound=width))[-1].split()
-    assert float(row[4]) <= lower
-    assert float(row[5]) >= upper
-    assert float(row[7]) >= width
+    assert float(row[3]) <= lower
+    assert float(row[4]) >= upper
     end = printed(end=solution(value=middle, lower=lower, upper=upper, gap=width, max_violation=width))
     proven = next(line for line in end if "optimum" in line).split()
     assert float(proven[1]) <= lower <= upper <= float(proven[5].rstrip(","))

@@ -18,10 +18,10 @@ from lsip.model.status import Status
 from lsip.oracles import Separation
 from lsip.oracles.quadratic_bound import bound_quadratics
 from lsip.proof.certificate import Certificate, DataAssumption, Support
+from lsip.proof.equations import disagreement
 from lsip.proof.families import family_bounds, never_positive
 from lsip.proof.implied_bounds import UpperSides
 from lsip.proof.linear_algebra import exact_sums, product, solve, vanishing
-from lsip.proof.primal import disagreement
 from lsip.proof.prove import infeasible
 from lsip.proof.ray import prove_ray
 from lsip.proof.rows import Rows

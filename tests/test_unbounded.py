@@ -132,6 +132,7 @@ def test_equalities_over_flat_and_finite_sets_mean_less() -> None:
 
 
 LINE, LATE = lsip.Index("l", lsip.Interval(-inf, inf)), lsip.Index("u", lsip.Interval(1, inf))
+OUTSIDE = lsip.Index("o", lsip.Interval(-inf, -2) | lsip.Interval(2, inf))
 PLANE = lsip.Index("p", lsip.Box([-inf, -inf], [inf, inf]))
 
 
@@ -161,6 +162,11 @@ PLANE = lsip.Index("p", lsip.Box([-inf, -inf], [inf, inf]))
         (QUADRANT, lambda y: (y[0] + y[1]) * np.exp(-y[0] - y[1]), np.exp(-1)),
         (PLANE, lambda y: y[0] * np.exp(-(y[0] ** 2) - y[1] ** 2), np.exp(-0.5) / np.sqrt(2)),
         (PLANE, lambda y: y[1] / (1 + y @ y), 0.5),
+        (OUTSIDE, lambda u: 4 / u**2, 1.0),
+        (OUTSIDE, lambda u: 3 - u**2, -1.0),
+        (OUTSIDE, lambda u: u * np.exp(-np.abs(u)), 2 * np.exp(-2)),
+        (lsip.Index("b", lsip.Interval(0, 1) | lsip.Interval(2, inf)), lambda u: u * (3 - u), 2.0),
+        (lsip.Index("b", lsip.Interval(0, 0.5) | lsip.Interval(2, inf)), lambda u: u * np.exp(-u), np.exp(-0.5) / 2),
     ],
 )
 def test_functions_with_limits(index: lsip.Index, function: Callable, value: float) -> None:
@@ -265,6 +271,8 @@ def test_tails_are_enclosed(of: str) -> None:
         (lambda: lsip.forall((q, lsip.Index("q", lsip.Interval(0, 1))), x[0] >= q), "two of one name: q, q"),
         (lambda: lsip.forall((q, q), x[0] >= q), "same index twice"),
         (lambda: lsip.forall(q, x[0] >= 1), "does not depend on q: leave it outside of forall"),
+        (lambda: OUTSIDE.domain.sample(3), "is unbounded"),
+        (lambda: OUTSIDE.domain.spread(3), "is unbounded"),
         (lambda: lsip.Interval(0, inf).where(lambda t: t >= 1), "is unbounded"),
         (lambda: lsip.linsip([1.0], [lsip.Family(lsip.Interval(0, inf), lambda y: y, lambda y: y[:, 0])]), "unbounded"),
     ],

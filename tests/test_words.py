@@ -87,7 +87,8 @@ def slips(words: Counter[str], allowed: set[str]) -> dict[str, str]:
 
 def test_no_word_is_a_slip_of_another():
     words = Counter(word for text in texts().values() for word in WORD.findall(text))
-    assert slips(words, words_of_code() | set(ALLOWED.read_text(encoding="utf-8").split())) == {}
+    found = slips(words, words_of_code() | set(ALLOWED.read_text(encoding="utf-8").split()))
+    assert found == {}, "Correct these words, or add them to tests/words.txt if they are right."
 
 
 def test_a_slip_would_be_noticed():

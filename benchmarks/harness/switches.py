@@ -168,10 +168,10 @@ MECHANISMS: dict[str, Mechanism] = {
         "solver.counterpart:expected_faster", false, entered="solver.counterpart:CounterpartRelaxation.propose"
     ),
     "integer counterparts": off(
-        "solver.counterpart:expected_whole", false, entered="solver.integer_counterpart:IntegerCounterpart.solve"
+        "solver.counterpart:expected_whole", false, entered="solver.integer_programs:IntegerCounterpart.solve"
     ),
     "room for whole values": off("solver.integer:IntegerRun._retreat"),
-    "excluded values": off("solver.integer_relaxation:IntegerRelaxation.exclude", false),
+    "excluded values": off("solver.integer_programs:IntegerRelaxation.exclude", false),
     "vanishing variables": off("solver.integer:_at_zero"),
     "references": off("solver.alternation:level_of", entered="solver.remez:levelled"),
     "warm starts": off("solver.warm_start:WarmStart.polished", false),

@@ -12,8 +12,7 @@ from ..domains import Box
 from ..errors import MissingExtraError
 from ..expressions import Index, Variable
 from ..files import make_folder
-from ..model.constraints import forall
-from ..model.goals import minimize
+from ..model.constraints import forall, minimize
 from ..model.problem import Problem
 from .arguments import tell
 

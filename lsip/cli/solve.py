@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ModelError
-from ..oracles.names import ORACLES
+from ..oracles.choice import ORACLES
 from ..solution.solution import Solution
 from .arguments import Commands, add_command, check_target, count, gap, positive, seed, tell
 from .model_file import blamed_on, load_model

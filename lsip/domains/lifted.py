@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,11 +55,13 @@ _known = Remembered[Domain, tuple[Lifted, ...]]()
 
 def lifted(domain: Domain) -> tuple[Lifted, ...]:
     """The parts of a union, each so described; nothing where one of them is not known to be convex. Found once."""
-    if domain not in _known:
-        members = domain.members if isinstance(domain, Union) else (domain,)
-        parts = [_points(part) if isinstance(part, Finite) else _one(part, _deep(part)) for part in members]
-        _known[domain] = tuple(p for p in parts if p is not None) if all(p is not None for p in parts) else ()
-    return _known[domain]
+    return _known.of(domain, partial(_lifted, domain))
+
+
+def _lifted(domain: Domain) -> tuple[Lifted, ...]:
+    members = domain.members if isinstance(domain, Union) else (domain,)
+    parts = [_points(part) if isinstance(part, Finite) else _one(part, _deep(part)) for part in members]
+    return tuple(p for p in parts if p is not None) if all(p is not None for p in parts) else ()
 
 
 def _deep(domain: Domain) -> Array:

@@ -16,7 +16,7 @@ class CellChart:
     """How a cell sees an index set: in its own coordinates z, of which y is a function, or in those of y."""
 
     def __init__(self, cell: Cell, indices: tuple[Index, ...] = ()) -> None:
-        self.indices = indices  # of the formulas over the cell
+        self.cell, self.indices = cell, indices  # of the formulas over the cell
         self.instead: dict[Index, Expression] = {}  # those of the model as functions of them
         self._tape: Tape | None = None
         if cell.place is None:
@@ -33,6 +33,11 @@ class CellChart:
     def coordinates(self) -> Any:
         """All coordinates of the cell as one vector expression."""
         return np.concatenate([np.atleast_1d(i) for i in self.indices])
+
+    @property
+    def sides(self) -> Tape | None:
+        """What is nowhere negative in the index set, as a function of the coordinates; None for boxes."""
+        return None if self.cell.inside is None else Tape((self.cell.inside(self.coordinates),), self.indices)
 
     def points(self, z: Array) -> Array:
         """Points (N, k) of the cell as points (N, m) of the index set, rounded."""

@@ -46,6 +46,12 @@ class Polynomials:
         scaled = [{e: int(c * d) for e, c in p.items()} for p, d in zip(found, denominators, strict=True)]
         return Polynomials(tape.dim, tuple(scaled), denominators)
 
+    @property
+    def rational(self) -> Terms:
+        """Each with its own coefficients."""
+        pairs = zip(self.terms, self.denominators, strict=True)
+        return [{e: Fraction(c, d) for e, c in terms.items() if c} for terms, d in pairs]
+
     def at(self, y: Array, outputs: Sequence[Sequence[int]]) -> Interval:
         """Outputs `outputs[n]` at the points y[n]: the double itself, or the two that are next to the exact value."""
         ends = np.array([[neighbours(*v) for v in row] for row in self._values(y, outputs)])

@@ -23,6 +23,7 @@ from .graph import Constant, Expression
 from .interval import LARGEST, NORMAL, Array, up
 from .monomials import Monomials
 from .operations import Add, Apply, Divide, Multiply, Negate, Power
+from .ring import summed
 
 Polynomial = dict[int, Fraction]  # coefficients of Chebyshev polynomials by their degrees, without zeros
 Args = tuple[int, ...]
@@ -289,7 +290,7 @@ class _Scan:
                     return None
                 known[i] = {0: value} if value else {}
             elif isinstance(node, Add):
-                known[i] = _added(parts[0], parts[1])
+                known[i] = summed(parts[:2])
             elif isinstance(node, Negate):
                 known[i] = {k: -v for k, v in parts[0].items()}
             elif isinstance(node, Divide):
@@ -309,11 +310,6 @@ def _even(rows: Array) -> NDArray[np.bool_]:
     angles = np.linspace(0.0, np.pi, 4 * rows.shape[1])
     values = np.abs(rows @ np.cos(np.arange(rows.shape[1])[:, None] * angles))
     return np.abs(rows).sum(axis=1) <= TUNING.steepest * np.median(values, axis=1)
-
-
-def _added(p: Polynomial, q: Polynomial) -> Polynomial:
-    total = {k: p.get(k, Fraction(0)) + q.get(k, Fraction(0)) for k in p | q}
-    return {k: v for k, v in total.items() if v}
 
 
 def _multiplied(p: Polynomial, q: Polynomial) -> Polynomial:

@@ -1,17 +1,18 @@
-"""Polynomials in the coordinates of the index, in rational numbers: what operations on formulas make of them."""
+"""Polynomials in the coordinates of the index, in rational numbers: their arithmetic, and formulas written out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
 from math import isqrt
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from ..deadline import EFFORT
 
 Exponents: TypeAlias = tuple[int, ...]
 Polynomial: TypeAlias = dict[Exponents, Fraction]
 Terms: TypeAlias = list[Polynomial]  # one polynomial for every element of an expression
+Key = TypeVar("Key", bound=Hashable)
 
 
 class NotPolynomialError(Exception):
@@ -40,12 +41,7 @@ class Ring:
         self.counted(len(a) * len(b))
         if degree > self.highest:
             raise NotPolynomialError
-        total: Polynomial = {}
-        for e, c in a.items():
-            for f, d in b.items():
-                both = tuple(i + j for i, j in zip(e, f, strict=True))
-                total[both] = total.get(both, Fraction(0)) + c * d
-        return {e: c for e, c in total.items() if c}
+        return product(a, b)
 
     def power(self, u: Polynomial, k: float) -> Polynomial:
         """A whole power."""
@@ -68,10 +64,70 @@ def repeated(u: Terms, size: int) -> Terms:
     return u * size if len(u) == 1 else u
 
 
-def summed(parts: Terms) -> Polynomial:
-    """The sum of polynomials."""
-    total: Polynomial = {}
-    for p in parts:
+def summed(parts: Iterable[Mapping[Key, Fraction]], factor: Fraction | int = 1) -> dict[Key, Fraction]:
+    """The sum of polynomials, or of equations; all but the first are multiplied with a factor."""
+    first, *others = parts
+    total = dict(first)
+    for p in others:
         for e, c in p.items():
-            total[e] = total.get(e, Fraction(0)) + c
+            total[e] = total.get(e, Fraction(0)) + (c if factor == 1 else factor * c)
     return {e: c for e, c in total.items() if c}
+
+
+def product(p: Polynomial, q: Polynomial) -> Polynomial:
+    """The product of two polynomials, written out."""
+    total: Polynomial = {}
+    for e, c in p.items():
+        for f, d in q.items():
+            place = tuple(i + j for i, j in zip(e, f, strict=True))
+            total[place] = total.get(place, Fraction(0)) + c * d
+    return {e: c for e, c in total.items() if c}
+
+
+def affine(axis: int, slope: Fraction | int, constant: Fraction | int, dim: int) -> Polynomial:
+    """constant + slope y_axis."""
+    unit, zero = tuple(int(k == axis) for k in range(dim)), (0,) * dim
+    return {e: Fraction(c) for e, c in ((unit, slope), (zero, constant)) if c}
+
+
+def power_of(e: Exponents, axis: int, power: int) -> Exponents:
+    """The same exponents, but for that of one coordinate."""
+    return (*e[:axis], power, *e[axis + 1 :])
+
+
+def substituted(p: Polynomial, axis: int, other: Polynomial) -> Polynomial:
+    """p with another polynomial in the place of a coordinate."""
+    powers: list[Polynomial] = []
+    total: Polynomial = {}
+    for e, c in p.items():
+        while len(powers) <= e[axis]:
+            powers.append(product(powers[-1], other) if powers else {(0,) * len(e): Fraction(1)})
+        rest = power_of(e, axis, 0)
+        for f, d in powers[e[axis]].items():
+            place = tuple(a + b for a, b in zip(rest, f, strict=True))
+            total[place] = total.get(place, Fraction(0)) + c * d
+    return {e: c for e, c in total.items() if c}
+
+
+def division(p: Polynomial, axis: int, root: Polynomial) -> tuple[Polynomial, Polynomial]:
+    """Quotient and rest of p by y_axis - root, by Horner's scheme; `root` has no y_axis.
+
+    >>> division({(2,): Fraction(1), (0,): Fraction(-1)}, 0, {(0,): Fraction(1)})[0]
+    {(1,): Fraction(1, 1), (0,): Fraction(1, 1)}
+    """
+    quotient: Polynomial = {}
+    value: Polynomial = {}
+    for power in range(max((e[axis] for e in p), default=0), -1, -1):
+        here = {power_of(e, axis, 0): c for e, c in p.items() if e[axis] == power}
+        value = summed([product(value, root), here])
+        if power:
+            quotient |= {power_of(e, axis, power - 1): c for e, c in value.items()}
+    return quotient, value
+
+
+def ratio(p: Polynomial, q: Polynomial) -> Fraction | None:
+    """The number that p is q times; None if there is none."""
+    if not p or p.keys() != q.keys():
+        return None
+    share = next(c / q[e] for e, c in p.items())
+    return share if all(c == share * q[e] for e, c in p.items()) else None

@@ -27,7 +27,7 @@ from .interval import Array
 from .operands import Ints
 from .parameter import Values
 from .polynomials import Polynomials
-from .ring import Polynomial
+from .ring import Polynomial, affine, power_of, product, ratio, substituted
 from .tape import Tape
 
 
@@ -78,19 +78,19 @@ class _SignSearch(Halving):
         self.tape = self._tape(outputs, part.values)
         self.alone = self._tape((formula,), part.values)
         own = Polynomials.of(self.alone)
-        self.polynomials = None if own is None else _written_out(own)
+        self.polynomials = None if own is None else own.rational
         self.settled = np.zeros(self.size, dtype=bool)  # nonnegative because the set is where that holds
         known_cuts: list[tuple[bool, list[Polynomial]]] = []
         for e in (*part.guards, *inside) if own is not None else ():
             known = Polynomials.of(self._tape((e,), part.values))
-            cuts = [] if known is None else _written_out(known)
+            cuts = [] if known is None else known.rational
             # A guard of an element says nothing about the others.
             each = any(e is g for g in part.guards) and e.size == self.size
             known_cuts += [(each, cuts)]
         for k, p in enumerate(self.polynomials or ()):
             mine = [q for each, cuts in known_cuts for q in (cuts[k : k + 1] if each else cuts)]
-            products = (product_of(q, r) for q, r in combinations(mine[:12], 2))  # products of two
-            self.settled[k] = any(_multiple(p, q) for q in chain(mine, products))
+            products = (product(q, r) for q, r in combinations(mine[:12], 2))  # products of two
+            self.settled[k] = any((ratio(p, q) or 0) > 0 for q in chain(mine, products))
 
     def _tape(self, outputs: tuple[Expression, ...], values: Values | None) -> Tape:
         return Tape(outputs, self.chart.indices, self.chart.instead or None, values)
@@ -168,31 +168,6 @@ class _SignSearch(Halving):
         return np.asarray(negative.any(axis=1) & (found.lo[:, ends[-1] :] >= 0).all(axis=1))
 
 
-def _written_out(found: Polynomials) -> list[Polynomial]:
-    return [
-        {e: Fraction(c, d) for e, c in terms.items() if c}
-        for terms, d in zip(found.terms, found.denominators, strict=True)
-    ]
-
-
-def _multiple(p: Polynomial, q: Polynomial) -> bool:
-    """Whether p is q times a positive number."""
-    if not p or p.keys() != q.keys():
-        return False
-    share = next(iter(p.values())) / q[next(iter(p))]
-    return share > 0 and all(c == share * q[e] for e, c in p.items())
-
-
-def product_of(p: Polynomial, q: Polynomial) -> Polynomial:
-    """The product of two polynomials, written out."""
-    total: Polynomial = {}
-    for e, c in p.items():
-        for f, d in q.items():
-            place = tuple(a + b for a, b in zip(e, f, strict=True))
-            total[place] = total.get(place, Fraction(0)) + c * d
-    return {e: c for e, c in total.items() if c}
-
-
 def _degrees(p: Polynomial) -> list[int]:
     return [max(k) for k in zip(*p, strict=True)] if p else []
 
@@ -216,17 +191,9 @@ def _bernstein(p: Polynomial, lower: list[Fraction], upper: list[Fraction]) -> I
 
 def _along(p: Polynomial, axis: int, degree: int, a: Fraction, b: Fraction) -> Polynomial:
     """The same in y = a + (b - a) s along an axis, with powers of s replaced by Bernstein polynomials."""
-    powers: dict[int, list[Fraction]] = {}
-    for k in range(degree + 1):  # (a + (b - a) s)^k, from the zeroth power of s on
-        powers[k] = [comb(k, j) * a ** (k - j) * (b - a) ** j for j in range(k + 1)]
-    moved: Polynomial = {}
-    for e, c in p.items():
-        for j, factor in enumerate(powers[e[axis]]):
-            place = (*e[:axis], j, *e[axis + 1 :])
-            moved[place] = moved.get(place, Fraction(0)) + c * factor
     found: Polynomial = {}
-    for e, c in moved.items():
+    for e, c in substituted(p, axis, affine(axis, b - a, a, len(next(iter(p))))).items():
         for i in range(e[axis], degree + 1):
-            place = (*e[:axis], i, *e[axis + 1 :])
+            place = power_of(e, axis, i)
             found[place] = found.get(place, Fraction(0)) + c * Fraction(comb(i, e[axis]), comb(degree, e[axis]))
     return found

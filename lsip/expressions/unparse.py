@@ -51,7 +51,7 @@ class Element:
         """The number that it is; None if it is none. Each element of a node is looked at once."""
         for element in in_order(self, Element._unknown, Element._held):
             node, k = element._held()
-            known = _numbers[node]
+            known = _numbers.of(node, dict)
             if k in known:
                 continue
             if not isinstance(node, Negate | Multiply | Add):
@@ -66,13 +66,12 @@ class Element:
     def _unknown(self) -> list[Element]:
         """Those of its parts that decide which number it is, unless that is known."""
         node, k = self._held()
-        if node not in _numbers:
-            _numbers[node] = {}
-        return self._parts() if k not in _numbers[node] and isinstance(node, Negate | Multiply | Add) else []
+        known = _numbers.of(node, dict)
+        return self._parts() if k not in known and isinstance(node, Negate | Multiply | Add) else []
 
     def _known(self) -> float | None:
         node, k = self._held()
-        return _numbers[node][k]
+        return _numbers.of(node, dict)[k]
 
     @property
     def origin(self) -> Origin:

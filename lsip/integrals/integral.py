@@ -23,7 +23,6 @@ from ..expressions.parameter import parameters_in
 from ..expressions.parametric_region import moved_by
 from ..expressions.polynomials import Polynomials, neighbours
 from ..expressions.printing import text
-from ..expressions.ring import Polynomial
 from ..expressions.signs import GuardedCell
 from ..expressions.tape import Tape
 from ..expressions.undefined import coordinates, refuse_undefined
@@ -211,7 +210,7 @@ class Integrand:
         """Integrals (K,): means times a volume."""
         found = Polynomials.of(Tape((formula,), self.indices))
         if found is not None:
-            return size.exactly([mean(p, self.domain) for p in _written_out(found)])
+            return size.exactly([mean(p, self.domain) for p in found.rational])
         refuse_undefined((formula,), self.indices, self.domain, "An integrand")
         chart = sheet(self.domain)
         u, instead, density = chart.pulled_back(self.indices)
@@ -226,12 +225,6 @@ class Integrand:
                 f"An integral over {self.domain}, which has no ends, needs a density or a distribution: "
                 "lsip.expectation takes one."
             )
-
-
-def _written_out(found: Polynomials) -> list[Polynomial]:
-    return [
-        {e: Fraction(c, d) for e, c in terms.items()} for terms, d in zip(found.terms, found.denominators, strict=True)
-    ]
 
 
 def _check_formula(formula: Expression, indices: tuple[Index, ...], name: str) -> None:

@@ -112,9 +112,7 @@ _means = Remembered[Domain, dict[Exponents, Fraction]]()
 
 def _monomial(e: Exponents, domain: Domain) -> Fraction:
     """The mean of y^e; found once for every set."""
-    if domain not in _means:
-        _means[domain] = {}
-    means = _means[domain]
+    means = _means.of(domain, dict)
     if e not in means:
         means[e] = _computed(e, domain)
     return means[e]

@@ -27,6 +27,7 @@ from .base import (
     Matrix,
     Pair,
 )
+from .highs import HIGHS
 
 METHODS = ("add", "drop", "solve", "centre", "best_margin")
 STATUSES = ("optimal", "infeasible")
@@ -48,6 +49,18 @@ def open_program(backend: Backend, program: FiniteProgram, tol: float) -> Checke
     if (program.integer is not None and not can.integers) or (program.cones and not can.cones):
         raise ModelError(f"The master {backend.name} takes no {'cones' if program.cones else 'integer variables'}.")
     return CheckedProgram(observed(backend.name, backend.open, program, tol), backend.name, program)
+
+
+def linear_program(
+    c: Array, lower: Array, upper: Array, A: Matrix, row_lower: Array, row_upper: Array, accuracy: float = 1e-8
+) -> Array | None:
+    """The solution of a small linear program; None if HiGHS finds none. Raises `OutOfTime` at the deadline.
+
+    The accuracy is that of a proposal: what comes of it is proven or not, whatever it is.
+    """
+    program = FiniteProgram(c, lower, upper, A, row_lower, row_upper)
+    found = open_program(HIGHS, program, accuracy).optimum(interior=False, once=True)
+    return None if found is None else found[0]
 
 
 class _Growing:

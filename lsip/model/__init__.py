@@ -2,10 +2,9 @@
 
 from .callables import Family
 from .coefficients import largest_coefficient, steepest_coefficient
-from .constraints import forall
+from .constraints import forall, maximize, minimize
 from .discretisation import FiniteLP, FiniteSolution
 from .families import RowFamily
-from .goals import maximize, minimize
 from .method import Answer, Method
 from .problem import Problem
 from .program import Program

@@ -19,7 +19,6 @@ from ..expressions.jets import tetrahedron, triangle
 from ..expressions.parameter import Values
 from ..expressions.quadratics import Quadratic
 from ..expressions.ring import Polynomial
-from ..expressions.tape import Tape
 from ..oracles.attained import discrete_points
 from ..oracles.base import Array, Enclosure, Ints, Pieces
 from ..validation import numbers
@@ -156,7 +155,7 @@ class BlackBoxRows:
     def quadratics(self, cell: Cell) -> Enclosure:
         """Constants at the centre, with the Lipschitz constants as error."""
         chart = CellChart(cell, (Index("y", self.domain),))
-        sides = None if cell.inside is None else Tape((cell.inside(chart.coordinates),), chart.indices)
+        sides = chart.sides
 
         def enclose(
             lower: Array, upper: Array, pieces: Pieces, order: int

@@ -11,8 +11,7 @@ from ..oracles.base import Array, Ints
 from .black_box_rows import BlackBoxRows
 from .declared_rows import DeclaredRows
 from .families import RowFamily
-from .linear_form import LinearForm
-from .units import in_units
+from .linear_form import LinearForm, in_units
 
 OUTWARD = 1 + 1e-12  # more than the sums below are rounded by
 

@@ -17,11 +17,10 @@ from ..expressions.graph import Index
 from ..expressions.parameter import Values, current
 from .callables import FamilyOn
 from .families import RowFamily, at_parameters
-from .finite_rows import FiniteRows
+from .finite_rows import FiniteBlock, FiniteRows, whole_rows
 from .parts import Parts, grouped
 from .program import FixedMatrix, Layout, Place, Program
 from .quantified import Groups, Offsets, Once, Quantified, Reworded, applied_family, family_of, labels_of
-from .rational import FiniteBlock, whole_rows
 
 Array = NDArray[np.float64]
 Part = TypeVar("Part")

@@ -20,8 +20,9 @@ from ..errors import MissingExtraError, ModelError
 from ..expressions.affine import Variable
 from ..expressions.graph import Index
 from ..legible import legible_repr, legibly
-from ..masters import MasterError
-from ..masters.base import Matrix
+from ..masters.base import FiniteProgram, Matrix
+from ..masters.checked import open_program
+from ..masters.highs import HIGHS
 from ..masters.written import Sides
 from ..validation import NO_NUMBERS, axes, is_mapping
 from .families import RowFamily
@@ -31,8 +32,6 @@ from .quantified import ONCE
 Array = NDArray[np.float64]
 Points = int | ArrayLike  # of one index set: how many an axis, or which
 Chosen = Points | Sequence[Points] | Mapping[Index, Points]  # of all families
-ACCURACY = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-ENDS = {0: "optimal", 2: "infeasible", 3: "unbounded"}  # linprog's statuses that say something about the program
 
 
 @legible_repr
@@ -94,19 +93,15 @@ class FiniteLP:
 
     def solve(self) -> FiniteSolution:
         """Solve with HiGHS; the value bounds that of the problem, to the accuracy of an LP solver."""
-        from scipy.optimize import linprog
-
-        for options in (ACCURACY, {**ACCURACY, "presolve": False}):  # presolve may not tell infeasible from unbounded
-            result = linprog(**self.to_scipy(), method="highs", options=options)
-            if result.status in ENDS:
-                break
-        else:
-            raise MasterError(f"HiGHS found no answer to this linear program: {result.message}")
-        status = ENDS[result.status]
-        if status == "optimal":
-            return FiniteSolution(status, float(self.c @ result.x) + self.constant, result.x)
-        value = np.nan if status == "infeasible" else np.inf if self.maximise else -np.inf
-        return FiniteSolution(status, value, np.full(len(self.c), np.nan))
+        c, sides = -self.c if self.maximise else self.c, np.concatenate([self.b_ub, self.b_eq])
+        least = np.where(np.arange(len(sides)) < len(self.b_ub), -np.inf, sides)
+        rows = sparse.csr_matrix(sparse.vstack([self.A_ub, self.A_eq], format="csr"))
+        integer, (lower, upper) = self.integer if self.integer.any() else None, self.bounds.T
+        found = open_program(HIGHS, FiniteProgram(c, lower, upper, rows, least, sides, integer), 1e-6).solve()
+        if found.x is not None and found.status == "optimal":
+            return FiniteSolution("optimal", float(self.c @ found.x) + self.constant, found.x)
+        value = np.nan if found.status == "infeasible" else np.inf if self.maximise else -np.inf
+        return FiniteSolution(found.status, value, np.full(len(self.c), np.nan))
 
     def to_scipy(self) -> dict[str, Any]:
         """Keyword arguments for `scipy.optimize.linprog`, which minimises: -c for a maximum, and no constant."""

@@ -22,8 +22,7 @@ from ..expressions.ring import Polynomial
 from ..oracles.base import Array, Enclosure, Ints, Pieces
 from ..oracles.memory import Memory
 from .legend import Legend
-from .linear_form import LinearForm
-from .units import in_units, multiplied
+from .linear_form import LinearForm, in_units, multiplied
 
 
 class RowFunctions(Protocol):

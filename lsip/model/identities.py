@@ -26,7 +26,7 @@ from ..expressions.polynomials import Polynomials
 from ..expressions.printing import text
 from ..expressions.ring import Polynomial
 from ..expressions.tape import Tape
-from .rational import whole_factor
+from .finite_rows import whole_factor
 from .solid import Flat, flat_parts
 
 Entry = tuple[Variable, int]  # a variable, and one of its elements
@@ -107,15 +107,8 @@ def _written(body: Affine, tape: Tape) -> Written | None:
     found = Polynomials.of(tape)
     if found is None:
         return None
-    every = [
-        {e: Fraction(c, d) for e, c in terms.items()} for terms, d in zip(found.terms, found.denominators, strict=True)
-    ]
-    parts, start = [], 0
-    for output in _outputs(body):
-        size = output.size
-        parts.append(every[start : start + size])
-        start += size
-    offset = parts.pop()
+    every = iter(found.rational)
+    *parts, offset = ([next(every) for _ in range(output.size)] for output in _outputs(body))
     return parts, offset if len(offset) == body.size else offset * body.size
 
 

@@ -7,6 +7,7 @@ those has units that are wrong by any factor; so such columns are looked for, an
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,9 +46,7 @@ _known = Remembered[RowFunctions, tuple[Array, bool]]()
 def sampled(family: RowFamily) -> tuple[Array, Array]:
     """Coefficients (N, p, K) and right-hand sides (N, p) at a few points all over the index set; computed once."""
     rows = family.source
-    if rows not in _sampled:
-        _sampled[rows] = rows.rows(points_of(family))
-    a, b = _sampled[rows]
+    a, b = _sampled.of(rows, lambda: rows.rows(points_of(family)))
     return (a, b) if family.units is None else (a * family.units[:, :-1], b * family.units[:, -1])
 
 
@@ -81,9 +80,7 @@ def unseen(family: RowFamily) -> bool:
 
 def _followed(family: RowFamily) -> tuple[Array, bool]:
     """Both; found once."""
-    if family.source not in _known:
-        _known[family.source] = _found(family)
-    return _known[family.source]
+    return _known.of(family.source, partial(_found, family))
 
 
 def _found(family: RowFamily) -> tuple[Array, bool]:

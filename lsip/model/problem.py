@@ -22,9 +22,8 @@ from ..validation import shown, title
 from .batch import Rows, solve_many
 from .callables import FamilyOn
 from .compilation import Written
-from .constraints import Statements, flattened
+from .constraints import Statements, flattened, objective_of
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
-from .goals import objective_of
 from .method import Answer, Method, Solvable, ready
 from .parts import Parts
 from .printed import model_latex, model_text

@@ -18,8 +18,8 @@ from ..expressions.boxes import Bools, Halving, search_boxes
 from ..expressions.chart import CellChart
 from ..expressions.graph import Expression, Index, as_expression
 from ..expressions.polynomials import Polynomials
-from ..expressions.ring import Polynomial
-from ..expressions.signs import nonnegative_on, product_of
+from ..expressions.ring import Polynomial, affine, ratio, substituted, summed
+from ..expressions.signs import nonnegative_on
 from ..expressions.tape import Tape
 
 Array = NDArray[np.float64]
@@ -67,11 +67,11 @@ class Flat:
 
     def reduced(self, p: Polynomial) -> Polynomial:
         """A polynomial as one of the coordinates that are left, without terms that vanish."""
-        for axis, value in self.fixed.items():
-            p = _substituted(p, axis, _constant(value, len(next(iter(p)))) if p else {})
-        for axis, other in self.equations:
-            p = _substituted(p, axis, other)
-        return {e: c for e, c in p.items() if c}
+        dim = len(next(iter(p), ()))
+        numbers = ((axis, affine(axis, 0, value, dim)) for axis, value in self.fixed.items())
+        for axis, other in (*numbers, *self.equations):
+            p = substituted(p, axis, other)
+        return p
 
 
 def flat_parts(cell: Cell, indices: tuple[Index, ...], *, alone: bool) -> Iterator[Flat]:
@@ -107,26 +107,23 @@ class _Cuts:
         found = Polynomials.of(Tape((self.inside,), self.chart.indices))
         if found is None or self.chart.instead:
             return flat
-        cuts = [
-            {e: Fraction(c, d) for e, c in terms.items()}
-            for terms, d in zip(found.terms, found.denominators, strict=True)
-        ]
         ends = [(Fraction(float(a)), Fraction(float(b))) for a, b in zip(lower, upper, strict=True)]
         dim = len(ends)
-        sides = [_plus(_coordinate(j, dim), _constant(-a, dim)) for j, (a, _) in enumerate(ends)]
-        sides += [_plus(_scaled(_coordinate(j, dim), Fraction(-1)), _constant(b, dim)) for j, (_, b) in enumerate(ends)]
-        rows = [*cuts, *sides]
+        rows = [*found.rational, *(affine(j, 1, -a, dim) for j, (a, _) in enumerate(ends))]
+        rows += [affine(j, -1, b, dim) for j, (_, b) in enumerate(ends)]
         while True:
             left = list(map(flat.reduced, rows))
             if any(not any(map(any, p)) and p and min(p.values()) < 0 for p in left):
                 return replace(flat, proven=False)  # rounding has moved an end: nothing is known
             left = [p for p in left if any(map(any, p))]
-            solved = next((p for p in left if _affine(p) and any(_opposite(p, q) for q in left)), None)
+            straight = (p for p in left if all(sum(e) <= 1 for e in p))
+            solved = next((p for p in straight if any((ratio(p, q) or 0) < 0 for q in left)), None)
             if solved is None:
                 break
-            axis = max((e.index(1) for e in solved if any(e)), key=lambda j: abs(solved[_unit(j, dim)]))
-            other = _scaled({e: c for e, c in solved.items() if e != _unit(axis, dim)}, -1 / solved[_unit(axis, dim)])
-            known = tuple((j, _substituted(p, axis, other)) for j, p in flat.equations)
+            unit = max((e for e in solved if any(e)), key=lambda e: abs(solved[e]))
+            axis, slope = unit.index(1), solved[unit]
+            other = summed([{unit: Fraction(1)}, solved], -1 / slope)
+            known = tuple((j, substituted(p, axis, other)) for j, p in flat.equations)
             flat = replace(flat, equations=(*known, (axis, other)))
         gone = {*flat.fixed, *(j for j, _ in flat.equations)}
         return replace(flat, proven=_has_room(left, [j for j in range(dim) if j not in gone], ends))
@@ -195,49 +192,3 @@ def _shares(k: int) -> Iterator[tuple[Fraction, ...]]:
 
     for point in additive_recurrence(TUNING.most_boxes, k).tolist():
         yield tuple(map(Fraction, point))
-
-
-def _unit(axis: int, dim: int) -> tuple[int, ...]:
-    return tuple(int(j == axis) for j in range(dim))
-
-
-def _coordinate(axis: int, dim: int) -> Polynomial:
-    return {_unit(axis, dim): Fraction(1)}
-
-
-def _constant(value: Fraction, dim: int) -> Polynomial:
-    return {(0,) * dim: value} if value else {}
-
-
-def _scaled(p: Polynomial, factor: Fraction) -> Polynomial:
-    return {e: c * factor for e, c in p.items()}
-
-
-def _plus(p: Polynomial, q: Polynomial) -> Polynomial:
-    return {e: p.get(e, Fraction(0)) + q.get(e, Fraction(0)) for e in {**p, **q}}
-
-
-def _affine(p: Polynomial) -> bool:
-    return all(sum(e) <= 1 for e in p)
-
-
-def _opposite(p: Polynomial, q: Polynomial) -> bool:
-    """Whether q is p times a negative number."""
-    if p.keys() != q.keys():
-        return False
-    share = next(q[e] / c for e, c in p.items())
-    return share < 0 and all(q[e] == share * c for e, c in p.items())
-
-
-def _substituted(p: Polynomial, axis: int, other: Polynomial) -> Polynomial:
-    """p with another polynomial in the place of a coordinate, which that does not contain."""
-    powers: list[Polynomial] = []
-    total: Polynomial = {}
-    for e, c in p.items():
-        while len(powers) <= e[axis]:
-            powers.append(product_of(powers[-1], other) if powers else {(0,) * len(e): Fraction(1)})
-        rest = (*e[:axis], 0, *e[axis + 1 :])
-        for f, d in powers[e[axis]].items():
-            place = tuple(a + b for a, b in zip(rest, f, strict=True))
-            total[place] = total.get(place, Fraction(0)) + c * d
-    return {e: c for e, c in total.items() if c}

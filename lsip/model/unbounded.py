@@ -13,21 +13,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from itertools import accumulate, count
-from math import comb, log2
+from math import log2
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domains import Box, Interval
+from ..domains import Box, Domain, Interval, Union
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Term, enclosed
 from ..expressions.graph import Expression, Index, as_expression
 from ..expressions.operands import Ints
 from ..expressions.parameter import Values
 from ..expressions.printing import text
-from ..expressions.ring import Polynomial, Ring
+from ..expressions.ring import Polynomial, Ring, affine, substituted
 from ..expressions.substitution import numbers_of
 from ..expressions.sums import DoubleDouble
 from ..lifetime import Remembered
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .program import Layout
 
 Array = NDArray[np.float64]
+Unbounded = tuple[Index, Domain, Ints, list[Any]]  # an index, its box, the coordinates without ends, and their shifts
 LENGTHS = (0, 2, 4, 8, 12, -4)  # exponents of the length at which far out begins, one after another
 POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -140,20 +141,29 @@ def compactified(
     """
     unbounded = [i for i in indices if not i.domain.bounded]
     (endless, *more) = unbounded
-    if more or not isinstance(endless.domain, Interval | Box):
+    members = endless.domain.members if isinstance(endless.domain, Union) else (endless.domain,)
+    if more or not all(isinstance(box, Interval | Box) for box in members):
         raise ModelError(
-            f"{text(constraint)}: only one index may be unbounded, and its set must be an Interval or a Box; got "
-            f"{', '.join(f'{i.name} ∈ {i.domain}' for i in unbounded)}. Put all unbounded coordinates into one Box."
+            f"{text(constraint)}: only one index may be unbounded, and its set must be an Interval, a Box or a union "
+            f"of them; got {', '.join(f'{i.name} ∈ {i.domain}' for i in unbounded)}. Put all unbounded coordinates "
+            "into one Box."
         )
+    return [part for box in members for part in _compactified(indices, constraint, values, (endless, box))]
+
+
+def _compactified(
+    indices: tuple[Index, ...], constraint: Constraint, values: Values, over: tuple[Index, Domain]
+) -> list[tuple[tuple[Index, ...], Constraint, Placement]]:
+    """The same where an index ranges over one of the boxes that make up its set."""
+    endless, box = over
     found = polynomials_of(constraint.body, indices, values)
     starts = dict(zip(indices, accumulate((i.domain.dim for i in indices), initial=0), strict=False))
     start = starts[endless]
-    box = endless.domain
     free = np.flatnonzero(~(np.isfinite(box.lower) & np.isfinite(box.upper)))
     shifts = [_turned(box.lower[j], box.upper[j]) for j in free]
     axes = [start + int(j) for j in free]
     if found is None:
-        return _charted(constraint, indices, values, (endless, free, shifts))
+        return _charted(constraint, indices, values, (endless, box, free, shifts))
     parts, offset = found
     moved = [[_shifted(p, axes, shifts) for p in part] for part in (*parts, offset)]
     exponent = _exponent(moved, axes)
@@ -161,7 +171,7 @@ def compactified(
     degrees = _degrees(constraint.body, moved, axes)
     others = {i: first for i, first in starts.items() if i is not endless}
     result = []
-    for part in _parts(endless, free, shifts, exponent):
+    for part in _parts(endless, box, free, shifts, exponent):
         body = _body(constraint.body, moved, degrees, axes, start, part, others, endless, free)
         result.append(
             (
@@ -182,10 +192,10 @@ def compactified(
 
 
 def _charted(
-    constraint: Constraint, indices: tuple[Index, ...], values: Values, unbounded: tuple[Index, Ints, list[Any]]
+    constraint: Constraint, indices: tuple[Index, ...], values: Values, unbounded: Unbounded
 ) -> list[tuple[tuple[Index, ...], Constraint, Placement]]:
     """The same for formulas that are no polynomials: far out, they are multiplied with powers of s."""
-    endless, free, shifts = unbounded
+    endless, box, free, shifts = unbounded
     body, reason = constraint.body, ""
     if values:
         numbers = [numbers_of(e, values) for e in (*(t.coefficient for t in body.terms), body.offset)]
@@ -198,7 +208,7 @@ def _charted(
                     Constraint(made, False, constraint.origin, constraint.name),
                     _placement(part, indices, unbounded, exponent, degrees),
                 )
-                for part in _parts(endless, free, shifts, exponent)
+                for part in _parts(endless, box, free, shifts, exponent)
                 for made, degrees in [_body_on(body, part, indices, unbounded, exponent)]
             ]
         except FarOutError as error:
@@ -212,11 +222,11 @@ def _charted(
 def _placement(
     part: Part,
     indices: tuple[Index, ...],
-    unbounded: tuple[Index, Ints, list[Any]],
+    unbounded: Unbounded,
     exponent: int,
     degrees: list[float],
 ) -> Placement:
-    endless, free, shifts = unbounded
+    endless, _, free, shifts = unbounded
     start = sum(i.domain.dim for i in indices[: indices.index(endless)])
     return Placement(
         part,
@@ -233,11 +243,11 @@ def _body_on(
     body: Affine,
     part: Part,
     indices: tuple[Index, ...],
-    unbounded: tuple[Index, Ints, list[Any]],
+    unbounded: Unbounded,
     exponent: int,
 ) -> tuple[Affine, list[float]]:
     """The rows on one part, and what they are multiplied with there."""
-    endless, free, shifts = unbounded
+    endless, _, free, shifts = unbounded
     starts = dict(zip(indices, accumulate((i.domain.dim for i in indices), initial=0), strict=False))
     start, z = starts[endless], np.reshape(part.index, (-1,))
     axes = [start + int(j) for j in free]
@@ -286,15 +296,8 @@ def _turned(low: float, high: float) -> tuple[Fraction, int, bool]:
 def _shifted(p: Polynomial, axes: list[int], shifts: list[tuple[Fraction, int, bool]]) -> Polynomial:
     """A polynomial in shift + sign · w, written out."""
     for axis, (shift, sign, _) in zip(axes, shifts, strict=True):
-        total: Polynomial = {}
-        for e, c in p.items():
-            for k in range(e[axis] + 1):
-                factor = c * comb(e[axis], k) * shift ** (e[axis] - k) * sign**k
-                if factor:
-                    new = (*e[:axis], k, *e[axis + 1 :])
-                    total[new] = total.get(new, Fraction(0)) + factor
-        p = total
-    return {e: c for e, c in p.items() if c}
+        p = substituted(p, axis, affine(axis, sign, shift, len(next(iter(p), ()))))
+    return p
 
 
 def _exponent(moved: list[list[Polynomial]], axes: list[int]) -> int:
@@ -325,21 +328,22 @@ def _degrees(body: Affine, moved: list[list[Polynomial]], axes: list[int]) -> li
     return degrees
 
 
-_known_parts = Remembered[Index, dict[int, tuple[Part, ...]]]()  # by the exponent, as long as the index lives
+_known_parts = Remembered[Index, dict[tuple[int, Domain], tuple[Part, ...]]]()  # as long as the index lives
 
 
-def _parts(endless: Index, free: Ints, shifts: list[tuple[Fraction, int, bool]], exponent: int) -> tuple[Part, ...]:
+def _parts(
+    endless: Index, box: Domain, free: Ints, shifts: list[tuple[Fraction, int, bool]], exponent: int
+) -> tuple[Part, ...]:
     """The part near the end, and one for every side on which a coordinate may be the largest; the same for all rows."""
-    if endless not in _known_parts:
-        _known_parts[endless] = {}
-    kept = _known_parts[endless]
-    if exponent not in kept:
-        kept[exponent] = tuple(_made(endless, free, shifts, exponent))
-    return kept[exponent]
+    kept = _known_parts.of(endless, dict)
+    if (exponent, box) not in kept:
+        kept[exponent, box] = tuple(_made(endless, box, free, shifts, exponent))
+    return kept[exponent, box]
 
 
-def _made(endless: Index, free: Ints, shifts: list[tuple[Fraction, int, bool]], exponent: int) -> Iterator[Part]:
-    box = endless.domain
+def _made(
+    endless: Index, box: Domain, free: Ints, shifts: list[tuple[Fraction, int, bool]], exponent: int
+) -> Iterator[Part]:
     bounded = [j for j in range(box.dim) if j not in free]
     sides = [(-1.0 if both else 0.0, 1.0) for _, _, both in shifts]
     low, high = [float(box.lower[j]) for j in bounded], [float(box.upper[j]) for j in bounded]
@@ -363,7 +367,9 @@ def _names(endless: Index, shifts: list[tuple[Fraction, int, bool]], exponent: i
     """What the indices of the parts are called: t and 1/t, or t/4 and 4/t, where the index is a number."""
     length = f"{2.0**exponent:.6g}"
     over = f"/{length}" if exponent else ""
-    if not endless.domain.scalar:
+    if not shifts:
+        yield endless.name
+    if not endless.domain.scalar or not shifts:
         yield from (f"{endless.name}{over}~{k}" for k in count())
     ((shift, sign, _),) = shifts
     end, name = f"{float(abs(shift)):.6g}", endless.name

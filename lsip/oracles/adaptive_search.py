@@ -8,11 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from ..validation import real, whole
-from .attained import discrete_points
-from .base import EnclosableViolation, Separation, Violation, maximises
-from .branch_and_bound import BranchAndBound
-from .distinct import distinct
-from .estimated import EstimatedViolation, stencil
+from .attained import discrete_points, distinct
+from .base import EnclosableViolation, Separation, Violation, Weighted, maximises
+from .branch_and_bound import BranchAndBound, searched
+from .estimated import EstimatedRows, stencil
 from .multistart import Multistart
 from .trust_region import ascend
 
@@ -60,7 +59,8 @@ class AdaptiveSearch:
             return Multistart().maximise(violation, target=target, seed=seed)
         boxes = max(self.max_samples // len(stencil(violation.domain.dim)), 1)
         search = BranchAndBound(tol=self.tol, max_boxes=boxes, seconds=self.seconds, near=self.near)
-        found = search.maximise(EstimatedViolation(violation), target=target)
+        rows = Weighted(EstimatedRows(violation.family), violation.weights, violation.spread)
+        found = searched(violation, rows, target, search)
         # Models are close to a maximum already; where it is flat, the next question goes on.
         ends, values = ascend(violation, found.points, found.components, 0.02, 12)
         width = violation.domain.upper - violation.domain.lower

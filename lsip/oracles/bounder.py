@@ -83,9 +83,9 @@ class Bounder(ABC):
     def bound(self, boxes: BoxView, weights: Array, spread: Array | None) -> BoxBounds | None:
         """Bounds for weights (p, K + 1) and all others within their spread; None where it knows nothing of them."""
 
-    @abstractmethod
     def other(self, family: Rows) -> Bounder:
         """The same for other rows."""
+        return type(self)(family, self.cell)
 
     def changed(self, columns: dict[str, Any], n: int, family: Rows, before: Hashable) -> Bounder | None:
         """The same for rows that were of the data `before`; what is kept of n boxes is renewed. None: all may differ.

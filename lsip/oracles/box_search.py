@@ -17,12 +17,12 @@ import numpy as np
 from ..deadline import EFFORT, beat, check, left
 from ..errors import OutOfTime
 from ..expressions.boxes import search_boxes
+from .attained import distinct, one_a_row
 from .base import Array, EnclosableViolation, Ints, Separation, Weighted, Work
 from .bernstein import Bernstein, RationalRow, rational_rows
 from .bounder import BoxBounds, swing
 from .bounders import sharper
 from .compiled_search import Limits, again, search
-from .distinct import distinct, one_a_row
 from .partition import TUNING as PARTITION
 from .partition import BoxPartition
 from .taylor import Taylor

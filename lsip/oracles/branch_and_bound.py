@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..validation import real, whole
-from .base import Separation, Violation, can_enclose, maximises, unscaled
+from .base import EnclosableViolation, Separation, Violation, Weighted, can_enclose, maximises, unscaled
 from .box_search import BoxSearch
 from .memory import Partitions
 
@@ -66,12 +66,16 @@ class BranchAndBound:
                 "BranchAndBound needs a violation that can be enclosed: write the constraint in the language, or give "
                 "`lipschitz` for a black box; otherwise use Multistart, Grid or RandomSearch."
             )
-        rows = unscaled(violation)
-        memory = rows.family.memory
-        taken: Partitions = memory.take(rows.family, violation.domain)
-        search = BoxSearch(violation, rows, taken.cells, target + self.tol, self)
-        try:
-            search.run()
-        finally:
-            memory.keep(taken)
-        return search.result()
+        return searched(violation, unscaled(violation), target, self)
+
+
+def searched(violation: EnclosableViolation, rows: Weighted, target: float, options: BranchAndBound) -> Separation:
+    """What a search finds that bounds these rows, which are those of the violation, or stand for them."""
+    memory = rows.family.memory
+    taken: Partitions = memory.take(rows.family, violation.domain)
+    search = BoxSearch(violation, rows, taken.cells, target + options.tol, options)
+    try:
+        search.run()
+    finally:
+        memory.keep(taken)
+    return search.result()

@@ -1,4 +1,4 @@
-"""Which oracle suits a family of constraints, and whose bounds are proofs."""
+"""The oracles by name, whose bounds are proofs, and which one suits a family of constraints."""
 
 from __future__ import annotations
 
@@ -13,10 +13,39 @@ from .adaptive_search import AdaptiveSearch
 from .base import Oracle, Rows, is_instant, visible
 from .bounders import convex
 from .branch_and_bound import BranchAndBound
+from .grid import Grid
 from .multistart import Multistart
-from .names import PROVERS
 from .partition import first_work
+from .projected_subgradient import ProjectedSubgradient
+from .random_search import RandomSearch
 from .support_function import SupportFunction
+
+ORACLES: dict[str, type] = {
+    "adaptive": AdaptiveSearch,
+    "branch-and-bound": BranchAndBound,
+    "grid": Grid,
+    "multistart": Multistart,
+    "random": RandomSearch,
+    "subgradient": ProjectedSubgradient,
+    "support": SupportFunction,
+}
+# Finite bounds of these are outward rounded, and lsip's own proofs.
+PROVERS: dict[str, type] = {kind.__name__: kind for kind in (BranchAndBound, SupportFunction, Grid)}
+
+
+def open_oracle(name: str) -> Oracle:
+    """The oracle of that name, with its usual numbers.
+
+    >>> open_oracle("random")
+    RandomSearch(points=100)
+    """
+    if name not in ORACLES:
+        raise ModelError(
+            f"There is no oracle called {name!r}; choose from {', '.join(ORACLES)}, or give one of lsip.oracles with "
+            "numbers of your own, as in lsip.oracles.Grid(points=1000)."
+        )
+    made: Oracle = ORACLES[name]()
+    return made
 
 
 @dataclass(frozen=True)

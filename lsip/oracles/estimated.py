@@ -22,8 +22,7 @@ from ..expressions.interval import EPS, Interval
 from ..expressions.jets import tetrahedron, triangle
 from ..expressions.quadratics import Quadratic, cubic_weights, middle, quadratic_weights
 from ..expressions.ring import Polynomial
-from ..expressions.tape import Tape
-from .base import AffineForm, Array, EnclosableViolation, Enclosure, EnclosureMemory, Ints, Pieces, Rows
+from .base import AffineForm, Array, Enclosure, EnclosureMemory, Ints, Pieces, Rows
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class EstimatedRows:
 
     def quadratics(self, cell: Cell) -> Enclosure:
         chart = CellChart(cell, (Index("y", self.domain),))
-        sides = None if cell.inside is None else Tape((cell.inside(chart.coordinates),), chart.indices)
+        sides = chart.sides
         boxes = _Boxes(self.inner, cell, chart)
 
         def enclose(
@@ -198,39 +197,3 @@ def fitting(m: int, order: int) -> Array:
     """Samples to the numbers of the polynomial of that order that fits them best: shape (L, P)."""
     found: Array = np.linalg.pinv(monomials(stencil(m), order)).astype(np.float64)
     return found
-
-
-@dataclass(frozen=True, eq=False)
-class EstimatedViolation:
-    """A violation whose rows have estimated enclosures."""
-
-    inner: EnclosableViolation
-
-    @property
-    def components(self) -> int:
-        return self.inner.components
-
-    @property
-    def domain(self) -> Domain:
-        return self.inner.domain
-
-    @property
-    def family(self) -> EstimatedRows:
-        return EstimatedRows(self.inner.family)
-
-    @property
-    def weights(self) -> Array:
-        return self.inner.weights
-
-    @property
-    def spread(self) -> Array | None:
-        return self.inner.spread
-
-    def values(self, y: Array) -> Array:
-        return self.inner.values(y)
-
-    def at(self, y: Array, component: Ints) -> Array:
-        return self.inner.at(y, component)
-
-    def derivatives(self, y: Array, component: Ints) -> tuple[Array, Array, Array] | None:
-        return self.inner.derivatives(y, component)

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from ..errors import ModelError
 from ..validation import whole
-from .attained import attained, discrete_points, largest
+from .attained import attained, discrete_points, distinct, largest
 from .base import Array, EnclosableViolation, Separation, Violation, maximises
-from .distinct import distinct
 
 
 @dataclass(frozen=True)

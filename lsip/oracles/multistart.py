@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from ..domains import Domain
 from ..lifetime import Remembered
 from ..validation import choice, whole
-from .attained import attained, discrete_points, unproven
+from .attained import attained, discrete_points, distinct, unproven
 from .base import Array, Separation, Violation, maximises
 from .differences import derivatives
-from .distinct import distinct
 from .trust_region import ascend
 
 Method = Literal["trust-region", "trust-constr", "L-BFGS-B"]
@@ -86,9 +85,7 @@ _samples = Remembered[Domain, dict[int, tuple[Array, NDArray[np.intp]]]]()
 
 def _sample(domain: Domain, size: int) -> tuple[Array, NDArray[np.intp]]:
     """About `size` points (N, m) spread over the domain, and the neighbours (N, q) of each; not to be changed."""
-    if domain not in _samples:
-        _samples[domain] = {}
-    known = _samples[domain]
+    known = _samples.of(domain, dict)
     if size not in known:
         known[size] = _spread(domain, size)
     return known[size]

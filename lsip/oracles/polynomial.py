@@ -14,7 +14,6 @@ from ..domains import Cell
 from ..expressions.chart import CellChart
 from ..expressions.graph import Index
 from ..expressions.quadratics import middle
-from ..expressions.tape import Tape
 from .base import Array, Pieces, Rows
 from .bounder import BoxView, QuadraticBounder, swing
 from .expansions import Expansion, expandable
@@ -27,14 +26,7 @@ class PolynomialBounder(QuadraticBounder):
     def __init__(self, family: Rows, cell: Cell) -> None:
         super().__init__(family, cell)
         self._last: tuple[bytes, list[Expansion] | None] = (b"", None)
-        self._sides: Tape | None = None
-        if cell.inside is not None:
-            chart = CellChart(cell, (Index("y", family.domain),))
-            self._sides = Tape((cell.inside(chart.coordinates),), chart.indices)
-
-    def other(self, family: Rows) -> PolynomialBounder:
-        """The same for other rows."""
-        return PolynomialBounder(family, self.cell)
+        self._sides = CellChart(cell, (Index("y", family.domain),)).sides
 
     def knows(self, weights: Array) -> bool:
         """Whether rows can be expanded for these weights."""

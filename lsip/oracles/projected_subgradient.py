@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..validation import real, whole
-from .attained import attained, unproven, worst_component
+from .attained import attained, distinct, unproven, worst_component
 from .base import Array, Separation, Violation, maximises
 from .differences import derivatives
-from .distinct import distinct
 
 
 @dataclass(frozen=True)

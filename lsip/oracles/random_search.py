@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..validation import whole
-from .attained import attained, unproven, worst_component
+from .attained import attained, distinct, unproven, worst_component
 from .base import Separation, Violation, maximises
-from .distinct import distinct
 
 
 @dataclass(frozen=True)

@@ -43,12 +43,11 @@ class BalanceTuning:
     Parameters
     ----------
     steps
-        Steps along a direction, relative to all weights, the shortest first; and shares of all weights that are given
-        up in turn, where that gives reduced costs their sign. Some 1e-13 is enough to keep corrections of 1e-16 from
-        making a multiplier negative; longer ones cost more of the bound.
+        Steps along a direction, relative to all weights, the shortest first. Some 1e-13 is enough to keep corrections
+        of 1e-16 from making a multiplier negative; longer ones cost more of the bound.
     """
 
-    steps: tuple[float, ...] = (1e-14, 1e-13, 1e-12, 3e-12, 1e-11, 1e-10, 1e-9, 3e-9, 1e-8)
+    steps: tuple[float, ...] = (1e-14, 1e-13, 1e-12, 3e-12, 1e-11, 1e-10, 1e-9, 1e-8)
 
 
 TUNING = BalanceTuning()
@@ -333,10 +332,23 @@ def _wider(
         way = direction(every, wide.weights, basis, balance, pushes, held, centre)
         moved = [wide.weights + step * total * way for step in TUNING.steps] if way is not None else []
         if len(signed) and (c[signed] * pushes[1] > 0).all():  # without multipliers, the objective pays for itself
-            moved += [(1 - share) * wide.weights for share in TUNING.steps]
+            least = _least_share(every, c, wide.weights, signed, pushes[1])
+            moved += [(1 - share) * wide.weights for share in (least, 2 * least)]
         for weights in moved:
             dual = wide.reweighted(every.sided(weights))
             yield _trimmed(replace(dual, balanced=balance, basis=basis), every, basis)
+
+
+def _least_share(rows: Rows, c: Array, weights: Array, columns: Ints, sign: Array) -> float:
+    """The share of all weights to give up so that reduced costs have their sign, which the costs have.
+
+    Without a share s, a reduced cost -d becomes (1 - s) (-d) + s |c|, so that s = d / (|c| + d) makes it zero.
+    """
+    reduced = rows.combined(c, Interval(weights, weights))
+    wrong = np.where(sign > 0, -reduced.lo[columns], reduced.hi[columns])
+    terms = np.abs(c[columns]) + (rows.size.T @ np.abs(weights))[columns]
+    wrong = np.maximum(wrong + 4 * EPS * terms, 0.0)  # what rounding of the smaller weights may add
+    return float((wrong / (np.abs(c[columns]) + wrong)).max())
 
 
 @dataclass(frozen=True, eq=False)

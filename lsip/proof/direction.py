@@ -9,11 +9,11 @@ import numpy as np
 from scipy import sparse
 
 from ..masters.base import Matrix, is_sparse
+from ..masters.checked import linear_program
 from ..model.program import Program
 from .certificate import Array, Ints
 from .dual import TUNING as WEIGHING
 from .linear_algebra import most_in_rows
-from .linear_program import linear_program
 from .rows import Mask, Rows
 
 

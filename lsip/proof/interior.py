@@ -7,9 +7,9 @@ from scipy import sparse
 
 from ..deadline import EFFORT
 from ..lifetime import Remembered
+from ..masters.checked import linear_program
 from ..model.program import Program
 from .certificate import Array, Ints
-from .linear_program import linear_program
 
 _found = Remembered[Program, Array | None]()
 
@@ -20,9 +20,7 @@ def interior(program: Program, size: Array, pairs: tuple[Ints, Ints]) -> Array |
     `size` (n,) is what counts as large for each variable, and `pairs` are rows that are opposite to each other. The
     point is found once for every program.
     """
-    if program not in _found:
-        _found[program] = _deepest(program, size, pairs)
-    return _found[program]
+    return _found.of(program, lambda: _deepest(program, size, pairs))
 
 
 def _deepest(program: Program, size: Array, pairs: tuple[Ints, Ints]) -> Array | None:

@@ -15,10 +15,10 @@ import numpy as np
 from scipy import linalg
 
 from ..masters.base import is_sparse
+from ..masters.checked import linear_program
 from ..model.program import Program
 from .certificate import Array, Ints, Support
 from .dual import Dual, left_over
-from .linear_program import linear_program
 from .rows import Rows, settled
 
 

@@ -18,9 +18,10 @@ from .balance import balanced, rebalanced
 from .certificate import Array, Certificate, Support
 from .confinement import confined
 from .dual import Dual, Weighed, weigh
+from .equations import taken_for_rounding
 from .families import Bounds, family_bounds
 from .linear_algebra import ROUNDING, UNDERFLOW, product
-from .primal import Broken, FinitePoint, finite_point, taken_for_rounding
+from .primal import Broken, FinitePoint, finite_point
 from .ray import prove_ray
 from .region import sentence, within
 from .rows import Rows, settled, trusts
@@ -55,8 +56,8 @@ class Lower:
         found = weigh(program.c, rows, self.dual, centre)
         if found is None:
             return replace(self, value=-np.inf)
-        size = found.size + abs(program.constant)
-        return replace(self, value=_shaved(program, found.lower, found.size), size=size)
+        known = _bound(program, self.dual, found)
+        return replace(self, value=known.value, size=known.size)
 
     def at(self, program: Program, point: FinitePoint) -> Lower:
         """The same bound without what equalities that follow from others up to rounding may have added to it."""
@@ -111,8 +112,7 @@ def prove_lower(
     dual = Dual(support, row_multipliers if len(row_multipliers) else np.zeros(program.finite_rows))
     found = balanced(program, program.c, dual, centre, allowed, spare)
     if found is not None and np.isfinite(found[1].lower):
-        size = found[1].size + abs(program.constant)
-        return Lower(_shaved(program, found[1].lower, found[1].size), found[0], size=size)
+        return _bound(program, *found)
     used = Dual(tuple(s for s in support if s.multiplier > 0), dual.row_multipliers)
     region = within(program, program.c, used, centre, units, allowed)
     if region is None:
@@ -142,8 +142,12 @@ def reproven(program: Program, dual: Dual, centre: Array, allowed: float) -> Low
     found = rebalanced(program, program.c, dual, centre, allowed)
     if found is None or not np.isfinite(found[1].lower):
         return None
-    size = found[1].size + abs(program.constant)
-    return Lower(_shaved(program, found[1].lower, found[1].size), found[0], size=size)
+    return _bound(program, *found)
+
+
+def _bound(program: Program, dual: Dual, found: Weighed) -> Lower:
+    """What weighed multipliers prove."""
+    return Lower(_shaved(program, found.lower, found.size), dual, size=found.size + abs(program.constant))
 
 
 def row_terms(program: Program, x: Array, rows: Sequence[Support]) -> list[float]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..expressions.interval import EPS
+from ..expressions.ring import summed
 from ..model.families import RowFamily
 from ..model.program import FixedMatrix, Program
 from ..proof.dual import TUNING as WEIGHING
@@ -209,12 +210,9 @@ def _solved_for(rows: Sequence[Row], solved: dict[int, Row], n: int) -> dict[int
 
 def _without(row: Row, solved: dict[int, Row]) -> Row:
     """What is left of an equation without the columns that others are solved for."""
-    left = dict(row)
     for j in [j for j in row if j in solved]:
-        factor = left[j]
-        for k, v in solved[j].items():
-            left[k] = left.get(k, Fraction(0)) - factor * v
-    return {j: v for j, v in left.items() if v}
+        row = summed([row, solved[j]], -row[j])
+    return {j: v for j, v in row.items() if v}
 
 
 def _whole(row: Row) -> Row:

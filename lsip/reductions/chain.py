@@ -17,6 +17,7 @@ program of one that is affine in its indices.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 
@@ -43,16 +44,12 @@ _restated, _reduced = Remembered[Program, Program](), Remembered[Program, Progra
 def restate(problem: Program | Compilable) -> Program:
     """The program of a problem as certificates speak of it; one that was restated before stays as it is."""
     given = compiled(problem)
-    if given not in _restated:
-        _restated[given] = _applied(RESTATEMENTS, given)
-    return _restated[given]
+    return _restated.of(given, partial(_applied, RESTATEMENTS, given))
 
 
 def reduce(given: Program) -> Program:
     """The program that is solved; what is learnt about its families is kept as long as the given one is."""
-    if given not in _reduced:
-        _reduced[given] = _applied(REDUCTIONS, given)
-    return _reduced[given]
+    return _reduced.of(given, partial(_applied, REDUCTIONS, given))
 
 
 def _applied(reductions: Iterable[Reduction], program: Program) -> Program:

@@ -9,7 +9,7 @@ of the one program is proven of the other, number for number.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,8 +195,10 @@ _known = Remembered[Program, Scaling]()
 
 def scaling_of(program: Program) -> Scaling:
     """The units in which a program is equilibrated; found once."""
-    if program not in _known:
-        units = None if program.cones is not None else fitted_units(program)
-        found = None if units is None else Scaling(program, *units)
-        _known[program] = found if found is not None and found.exact else Scaling.none(program)
-    return _known[program]
+    return _known.of(program, partial(_fitted, program))
+
+
+def _fitted(program: Program) -> Scaling:
+    units = None if program.cones is not None else fitted_units(program)
+    found = None if units is None else Scaling(program, *units)
+    return found if found is not None and found.exact else Scaling.none(program)

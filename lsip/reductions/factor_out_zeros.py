@@ -28,8 +28,7 @@ import numpy as np
 
 from ..deadline import EFFORT
 from ..domains import Domain
-from ..expressions.polynomial_division import division
-from ..expressions.ring import Polynomial
+from ..expressions.ring import Polynomial, division
 from ..legible import shortened
 from ..model.coefficients import formulas
 from ..model.families import RowFamily
@@ -39,9 +38,8 @@ from ..model.unbounded import power_text
 from ..proof.certificate import Certificate, DataAssumption
 from ..proof.linear_algebra import ROUNDING
 from .affine_hull import AffineHull, Array, Implied, IndexRow
-from .implied_equations import Face, implied, implied_sides, index_points, is_box
+from .implied_equations import Face, implied, implied_sides, index_points, is_box, meant_rows
 from .reduction import Map
-from .rounded_rows import meant_rows
 from .row_polynomials import RowPolynomials, equations, named_numbers, replaced, row_polynomials, sampled_rows
 
 
@@ -136,7 +134,9 @@ class FactorOutZeros:
         families, before = list(program.families), -1
         factors: dict[int, Factored] = {}
         points = {
-            f: index_points(family, TUNING.inside // 4) for f, family in declared.items() if is_box(family.domain)
+            f: index_points(family, TUNING.inside // 4)
+            for f, family in declared.items()
+            if is_box(family.domain) and 2**family.domain.dim * len(family.columns) * (program.n + 1) <= EFFORT.batch
         }
         hull = AffineHull.of(
             program, meant_rows(program, [Face(declared[f], declared[f], {}, at) for f, at in points.items()])

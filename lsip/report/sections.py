@@ -13,7 +13,7 @@ import numpy as np
 from ..legible import html as escape
 from ..legible import shortened
 from ..model.status import Status
-from ..solution.finite import finite_rows
+from ..solution.duals import finite_rows
 from ..version import __version__
 from . import charts
 from .claims import DOWN, UP, brief, claims, number, worst_found

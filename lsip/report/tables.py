@@ -10,7 +10,7 @@ from ..legible import html as escape
 from ..legible import shortened
 from ..model.status import Status
 from ..solution.active import coordinates
-from ..solution.finite import finite_rows
+from ..solution.duals import finite_rows
 from . import charts
 from .claims import brief, number
 from .limits import TUNING

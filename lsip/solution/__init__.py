@@ -1,10 +1,9 @@
 """What a person reads, plots and saves after a solve; bounds are rounded to the side on which they stay true."""
 
 from .active import ActivePoint
-from .effort import Effort
 from .load import load
 from .outward_rounding import above, below
-from .result import Iterate
+from .result import Effort, Iterate
 from .solution import Solution
 from .verified import limited
 

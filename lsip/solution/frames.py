@@ -9,8 +9,7 @@ import numpy as np
 
 from ..errors import MissingExtraError
 from ..validation import choice
-from .duals import all_reduced_costs
-from .finite import finite_rows
+from .duals import all_reduced_costs, finite_rows
 from .result import Result
 from .solution_file import STEPS
 

@@ -18,7 +18,7 @@ from ..model.families import RowFamily
 from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Work, prover
-from ..oracles.names import PROVERS
+from ..oracles.choice import PROVERS
 from .outward_rounding import above
 from .result import Result
 

@@ -30,8 +30,7 @@ from ..proof.certificate import Certificate, Support
 from ..reductions.affine_hull import FiniteSide
 from ..reductions.factor_out_zeros import Quotients
 from ..reductions.unbounded_charts import Charts
-from .active import TUNING, ActivePoint
-from .clusters import near, one, room, together
+from .active import TUNING, ActivePoint, near, one, room, together
 from .dual_fit import MultiplierTerm, Use, WrittenMultipliers, fitted, on_bound, on_row
 from .mixtures import on_graph
 from .written import WrittenFamily, unbounded_family, written_family

@@ -1,11 +1,13 @@
-"""What a solve found, as plain data, and the numbers that follow from it.
+"""What a solve found, and how, as plain data, and the numbers that follow from it.
 
 Views, files and checks are functions of a `Result`, each in a file named for what it does; `Solution` lists them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..expressions.affine import Variable
+from ..legible import legible_repr, legibly
 from ..model.problem import Problem
 from ..model.program import Program
 from ..model.status import Status
@@ -20,9 +23,47 @@ from ..oracles import Oracle
 from ..proof.certificate import BoundAssumption, Certificate, Support
 from ..proof.gap import relative_gap
 from .active import ActivePoint
-from .effort import Effort
 from .reading import Reading
 from .written import WrittenFamily
+
+PARTS = ("compile", "relaxation", "separation", "proof", "polish", "other")
+
+
+@legible_repr
+@dataclass(frozen=True)
+class Effort:
+    """When a solve ended, its options, and its seconds by what they were spent on.
+
+    `compile` turns the model into a program, within the time limit, and makes its first relaxation;
+    `relaxation` solves finite programs; `separation` looks for the worst index points, and proves that there are none;
+    `proof` bounds the optimal value; `polish` tries Newton steps and other points. `other` is the rest.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    >>> problem = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [lsip.forall(t, x[0] + x[1] * t >= t**2)])
+    >>> effort = problem.solve(tol=1e-6, verbose=False).effort
+    >>> effort.options, list(effort.seconds)
+    ({'tol': '1e-06'}, ['compile', 'relaxation', 'separation', 'proof', 'polish', 'other'])
+    """
+
+    date: str = ""  # ISO 8601, with the offset of its zone
+    options: Mapping[str, str] = field(default_factory=dict)  # those that were given
+    seconds: Mapping[str, float] = field(default_factory=dict)  # by part, in the order of `PARTS`
+
+    @staticmethod
+    def now(options: Mapping[str, str], seconds: Mapping[str, float]) -> Effort:
+        """Of a solve that ends at this moment."""
+        return Effort(datetime.now().astimezone().isoformat(timespec="seconds"), options, seconds)
+
+    @legibly
+    def __str__(self) -> str:
+        """The parts that took a hundredth of the time or more, in per cent of it."""
+        total = sum(self.seconds.values())
+        shares = {part: spent / total for part, spent in self.seconds.items()} if total > 0 else {}
+        return ", ".join(f"{part} {share:.0%}" for part, share in shares.items() if share >= 0.01)
+
 
 Array = NDArray[np.float64]
 

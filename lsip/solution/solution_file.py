@@ -28,8 +28,7 @@ from ..proof.certificate import (
 )
 from ..reductions.chain import restate
 from ..schema import Either, Schema, anything, conform, double, flag, missing, text, whole
-from .effort import Effort
-from .result import Iterate, Result
+from .result import Effort, Iterate, Result
 from .verify import check_numbers
 
 R = TypeVar("R", bound=Result)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
@@ -11,7 +11,7 @@ from ..deadline import check, within
 from ..errors import OutOfTime, ProofError
 from ..model.compilation import Written
 from ..model.fingerprint import differing, fingerprint
-from ..model.program import Program
+from ..model.program import Compilable, Program
 from ..oracles import Oracle
 from ..reductions.chain import restate
 from ..validation import having, real
@@ -62,10 +62,10 @@ def _violation(result: Result, tol: float, atol: float | None, oracle: Oracle | 
         raise
 
 
-def compiled_again(result: Result) -> Program:
+def compiled_again(result: Result, compile_: Callable[[Program | Compilable], Program] = restate) -> Program:
     """The program of the model as it was solved, with nothing that the solver remembered about its families.
 
-    It has to be the program that is shown.
+    Compiled as the solver does, it has to be the program that is shown.
     """
     if result.model is None:
         for family in result.program.families:
@@ -74,7 +74,7 @@ def compiled_again(result: Result) -> Program:
     layout = result.program.layout
     owned = layout is not None and layout.owner is result.model  # which may have changed since
     written = layout.written if owned else result.model  # type: ignore[union-attr]
-    program = restate(written.anew() if isinstance(written, Written) else written)
+    program = compile_(written.anew() if isinstance(written, Written) else written)
     different = differing(fingerprint(program), fingerprint(result.program))
     if different:
         raise ProofError(f"The program of the solution is not that of its model: {', '.join(different)} differ.")

@@ -17,17 +17,10 @@ from ..oracles import Oracle
 from ..proof.certificate import Array, Certificate, DataAssumption, Support, TreeAssumption
 from ..proof.confinement import confined
 from ..proof.dual import Dual, Weighed, weigh
+from ..proof.equations import disagreement, equations, taken_for_rounding
 from ..proof.families import Bounds, family_bounds
 from ..proof.gap import closed, unresolved
-from ..proof.primal import (
-    broken_cones,
-    broken_rows,
-    disagreement,
-    equations,
-    holds_solution,
-    outside,
-    taken_for_rounding,
-)
+from ..proof.primal import broken_cones, broken_rows, holds_solution, outside
 from ..proof.prove import upper_bound, with_constant
 from ..proof.ray import prove_ray
 from ..proof.region import TUNING as REGION

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 import numpy as np
 
 from ..deadline import within
-from ..solution.effort import PARTS
+from ..solution.result import PARTS
 from .tuning import DEFAULTS, Tuning
 
 

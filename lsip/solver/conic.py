@@ -26,6 +26,7 @@ from .linear import BITS
 from .options import Options
 from .rays import ROUNDED
 from .relaxation import Relaxation
+from .rows import Known
 from .state import End, Proposal, State
 
 
@@ -127,7 +128,9 @@ class ConicRelaxation(Relaxation):
         """
         budget, again = state.allowed(found.value) * 0.5**state.patience, False
         if state.slater:
-            wanted = self.tuning.margin_share * budget / max(float(found.cuts.sum()), 1e-300)
+            at_points = float(found.rows @ self.master.form.kept) if len(found.rows) else 0.0
+            price = float(found.cuts.sum()) + at_points
+            wanted = self.tuning.margin_share * budget / max(price, 1e-300)
             tuning, scale = self.tuning, self.held.scale
             wanted = float(np.clip(wanted, ROUNDED * scale, tuning.largest_margin * scale))
             wanted = wanted if first else min(wanted, state.margin)
@@ -185,11 +188,15 @@ class ConicRelaxation(Relaxation):
             return False
         return True
 
+    def add(self, new: list[Support], known: Known | None = None) -> int:
+        return self.master.add(new, known)
+
     def drop(self) -> None:
         multipliers = np.zeros(0) if self.answer is None else self.answer.cuts
         idle = multipliers <= 1e-9 * max(float(multipliers.max(initial=0.0)), 1e-300)
-        if len(self.held) > 4 * self.program.n + 400 and idle.sum() > 0.5 * len(self.held):
-            self.held.keep(np.concatenate([~idle, np.ones(len(self.held) - len(idle), dtype=bool)]))
+        count = len(self.held.cuts)
+        if count > 4 * self.program.n + 400 and idle.sum() > 0.5 * count:
+            self.held.keep(np.concatenate([~idle, np.ones(count - len(idle), dtype=bool)]))
 
     def inner_point(self, margin: float = np.inf) -> Proposal | None:
         found = self.master.deepest() if margin == np.inf else None

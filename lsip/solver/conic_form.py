@@ -1,137 +1,27 @@
 """A program with cones as one finite conic program: min c z with b - A z in a cone K.
 
 Its rows are equalities, then upper sides, bounds and epigraphs, then cones. Cones are those of the program, and those
-of families that hold for all directions but for no index: a norm is a second-order cone, a semidefinite matrix one of
-its own. Multipliers of these are atoms of the family, at directions around the worst one.
+of families that hold for all directions: a norm is a second-order cone, a semidefinite matrix one of its own. Where a
+family has an index too, it is such a cone at every index point, and the form has those of some. Multipliers of these
+are atoms of the family, at directions around the worst one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
-from ..cones import Cone, SecondOrder, Semidefinite
-from ..expressions.directions import Definite, Euclidean, Magnitude
+from ..cones import Cone
 from ..masters.base import ConeBlock, FiniteProgram
 from ..masters.written import Sides
 from ..model.program import Program
-from ..oracles.base import Directed, without_units
 from ..proof.certificate import Array, Ints, Support
-
-
-@dataclass(frozen=True, eq=False)
-class ConicRow:
-    """A row a x + sum of norms <= b for all directions, without an index; or -(E x - e) semidefinite, alone."""
-
-    family: int
-    component: int
-    a: Array  # (n,)
-    b: float
-    matrices: tuple[Array, ...]  # E, (k, n) each
-    sides: tuple[Array, ...]  # e, (k,) each
-    definite: bool
-    places: tuple[Ints, ...]  # of the direction of each norm or matrix, in the index
-    point: Array  # (m,), an index point
-
-    @property
-    def cones(self) -> tuple[Cone, ...]:
-        """That of the matrix, or those of the norms."""
-        if self.definite:
-            return (Semidefinite(len(self.places[0])),)
-        return tuple(SecondOrder(1 + len(e)) for e in self.sides)
-
-    def atoms(self, weight: float, multipliers: list[Array]) -> Iterator[Support]:
-        """Multipliers of the row and of its cones as atoms of the family: enough of them to balance any columns."""
-        if self.definite:
-            Z = Semidefinite(len(self.places[0])).matrices(multipliers[0][None])[0]
-            found = _rank_one(Z, int(self.matrices[0].any(axis=0).sum()))
-        else:
-            found = _around(weight, [-y[1:] / weight for y in multipliers], self.matrices) if weight > 0 else []
-        for share, directions in found:
-            y = self.point.copy()
-            for places, v in zip(self.places, directions, strict=True):
-                y[places] = v
-            yield Support(self.family, self.component, y, share)
-
-
-def conic_rows(program: Program) -> list[ConicRow]:
-    """The rows of a program that are cones: of norms and semidefinite matrices without an index."""
-    found = []
-    for f, scaled in enumerate(program.families):
-        ones = np.ones((len(scaled.columns), scaled.columns.shape[1] + 1))
-        given = without_units(scaled, ones, None)
-        source: Any = scaled.source
-        if scaled.legend.shown or not isinstance(source, Directed) or (given is None and scaled.units is not None):
-            continue
-        worst: Any = source.worst
-        kinds = {type(block.kind) for block in worst.blocks}
-        alone = len(worst.blocks) == 1 and len(worst.base) == len(worst.blocks[0].rows) == 1
-        if not (kinds <= {Euclidean, Magnitude} or (kinds == {Definite} and alone)):
-            continue
-        entries: Any = source.entries
-        point = scaled.domain.project(np.zeros(scaled.domain.dim))[0]
-        a, b = entries.rows(point[None, : entries.domain.dim])
-        factors = source.of_entries(ones if given is None else given.weights)
-        table = np.zeros((len(entries.columns), program.n))
-        np.add.at(table, (np.arange(len(table))[:, None], entries.columns), a[0] * factors[:, :-1])
-        sides = b[0] * factors[:, -1]
-        if kinds == {Definite} and (table[worst.base].any() or sides[worst.base].any()):
-            continue
-        first = scaled.domain.dim - worst.index.domain.dim
-        for i, base in enumerate(worst.base):
-            each = [(block, e) for block in worst.blocks for e in np.flatnonzero(block.rows == i)]
-            matrices, ends = (tuple(part[block.entries[e]] for block, e in each) for part in (table, sides))
-            places = tuple(first + block.places[e] for block, e in each)
-            found.append(
-                ConicRow(f, i, table[base], float(sides[base]), matrices, ends, kinds == {Definite}, places, point)
-            )
-    return found
-
-
-def _around(weight: float, means: list[Array], matrices: tuple[Array, ...]) -> list[tuple[float, list[Array]]]:
-    """Directions of equal weight whose mean is given, as far around it in its ball as that allows.
-
-    They are the corners of a simplex in as many dimensions as the coefficients E' v of rows have.
-    """
-    moves, inner = [], []
-    for u in means:
-        size = float(np.linalg.norm(u))
-        unit, size = (u / size, min(size, 1.0)) if size > 0 else (u, 0.0)
-        least = 1.0 - 1e-13  # so that rounding leaves no direction outside
-        along, across = 0.5 * (1.0 - size), 0.5 * np.sqrt((1.0 - size) * (3.0 + size))
-        moves.append(least * (across * np.eye(len(u)) + (along - across) * np.outer(unit, unit)))
-        inner.append(least * size * unit)
-    reached, sizes, _ = linalg.svd(
-        np.concatenate([move @ E for move, E in zip(moves, matrices, strict=True)]), full_matrices=False
-    )
-    reached = reached[:, sizes > 1e-12 * sizes.max(initial=0.0)]
-    count = reached.shape[1] + 1
-    corners = linalg.qr(np.concatenate([np.ones((count, 1)), np.eye(count)[:, 1:]], axis=1))[0][:, 1:]
-    steps = np.split(reached @ corners.T, np.cumsum([len(u) for u in means])[:-1])
-    return [
-        (weight / count, [u + move @ step[:, i] for u, move, step in zip(inner, moves, steps, strict=True)])
-        for i in range(count)
-    ]
-
-
-def _rank_one(Z: Array, columns: int) -> list[tuple[float, list[Array]]]:
-    """Weights and vectors v whose weighted v v' add up to Z: roots of Z, turned; the largest element of each is one."""
-    values, vectors = linalg.eigh(Z)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    count, rng = min(columns // len(Z) + 2, len(Z)), np.random.default_rng(0)
-    found = []
-    for _ in range(count):
-        turned = root @ linalg.qr(rng.normal(size=Z.shape))[0]
-        for v in turned.T:
-            top = v[np.abs(v).argmax()]
-            if top:
-                found.append((float(top * top) / count, [np.clip(v / top, -1.0, 1.0)]))
-    return found
+from .conic_families import ConicFamily, ConicRow, conic_families
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +29,32 @@ class ConicForm:
     """min c z + constant with b - A z in K: the first `zero` slacks vanish, as many as `nonneg` are at least 0."""
 
     program: Program
+    families: dict[int, ConicFamily]  # those that are cones
+    conic_rows: tuple[ConicRow, ...]  # of these
+
+    @staticmethod
+    def of(program: Program) -> ConicForm:
+        """The form with all rows of families without an index."""
+        families = conic_families(program)
+        alone = [family for family in families.values() if not family.indexed]
+        return ConicForm(
+            program, families, tuple(row for f in alone for y in f.first_points() for row in f.rows(program.n, y))
+        )
+
+    def grown(self, new: Iterable[Support]) -> ConicForm:
+        """The same with rows at further index points."""
+        held = {(row.family, row.component, self.index_of(row)) for row in self.conic_rows}
+        more = list[ConicRow]()
+        for s in new:
+            key = s.family, s.component, self.index_of(s)
+            if self.families[s.family].indexed and key not in held:
+                held.add(key)
+                more += self.families[s.family].rows(self.program.n, s.point, [s.component])
+        return replace(self, conic_rows=(*self.conic_rows, *more)) if more else self
+
+    def index_of(self, place: Support | ConicRow) -> bytes:
+        """An index point without its direction."""
+        return place.point[: self.families[place.family].coordinates].tobytes()
 
     @cached_property
     def free(self) -> Ints:
@@ -149,15 +65,6 @@ class ConicForm:
     def fixed(self) -> Array:
         """(n,), the values of fixed columns; zero for others."""
         return np.where(self.program.lower == self.program.upper, self.program.lower, 0.0)
-
-    @cached_property
-    def conic_rows(self) -> list[ConicRow]:
-        return conic_rows(self.program)
-
-    @cached_property
-    def families(self) -> set[int]:
-        """The families that are cones here."""
-        return {row.family for row in self.conic_rows}
 
     @cached_property
     def sides(self) -> Sides:
@@ -177,7 +84,7 @@ class ConicForm:
         unit = sparse.eye_array(n, format="csr")
         above, below = (np.flatnonzero(np.isfinite(end)) for end in (program.upper, program.lower))
         above, below = (np.intersect1d(part, self.free) for part in (above, below))
-        own, column = np.zeros((len(norms), epigraphs)), 0
+        own, row_of, column = np.zeros((len(norms), epigraphs)), 0, 0
         cones: list[Any] = [] if program.cones is None else [_wider(program.cones.A, epigraphs)]
         right = [] if program.cones is None else [program.cones.b]
         for row in self.conic_rows:
@@ -186,11 +93,12 @@ class ConicForm:
                 right.append(_triangles(row.sides[0][:, None])[:, 0])
                 continue
             for E, e in zip(row.matrices, row.sides, strict=True):
-                own[norms.index(row), column] = 1.0
+                own[row_of, column] = 1.0
                 epigraph = sparse.csr_matrix(([-1.0], ([0], [n + column])), shape=(1, n + epigraphs))
                 cones += [epigraph, _wider(-E, epigraphs)]
                 right += [np.zeros(1), -e]
                 column += 1
+            row_of += 1
         first = [sides.equal, sides.upper, unit[above], -unit[below]]
         heights = np.concatenate([np.array([row.a for row in norms]).reshape(len(norms), n), own], axis=1)
         parts = [*(_wider(part, epigraphs) for part in first), sparse.csr_matrix(heights), *cones]
@@ -222,6 +130,15 @@ class ConicForm:
     @cached_property
     def nonneg(self) -> int:
         return len(self.b) - self.zero - sum(cone.size for cone in self.cones)
+
+    @cached_property
+    def kept(self) -> Array:
+        """(q,), how a margin of 1 moves right-hand sides: those of rows that hold at some index points only."""
+        found = np.zeros(len(self.b))
+        norms = [row.indexed for row in self.conic_rows if not row.definite]
+        at = self.zero + self.nonneg
+        found[at - len(norms) : at] = norms
+        return found
 
     def point(self, z: Array) -> Array:
         """The variables of the program."""

@@ -66,16 +66,25 @@ class ConicCuts:
     """Constraints a(y) z <= b(y) at index points; they grow, and are forgotten when they have not mattered."""
 
     def __init__(self, form: ConicForm) -> None:
-        self.form, program = form, form.program
+        program, self.form = form.program, form
         points = [
             np.zeros((0, family.domain.dim)) if f in form.families else _first_points(family)
             for f, family in enumerate(program.families)
         ]
         self.cuts = first_cuts(program, points)
         self.rows, self.rhs = self.coefficients(self.cuts)
+        self.add(
+            first_cuts(
+                program,
+                [
+                    form.families[f].first_points() if f in form.families else np.zeros((0, 0))
+                    for f in range(len(points))
+                ],
+            )
+        )
 
     def __len__(self) -> int:
-        return len(self.cuts)
+        return len(self.cuts) + sum(row.indexed for row in self.form.conic_rows)
 
     def coefficients(self, cuts: list[Support]) -> tuple[sparse.csr_matrix, Array]:
         """Coefficients (k, n) and right-hand sides (k,) over the columns of the conic form."""
@@ -86,8 +95,13 @@ class ConicCuts:
         return sparse.csr_matrix(sparse.hstack([rows[:, form.free], more])), rhs - rows @ form.fixed
 
     def add(self, new: list[Support], known: Known | None = None) -> int:
-        """Append constraints, but for those that cones imply; how many there were."""
+        """Append constraints, as cones at index points where they are some; how many there were."""
         added = [s for s in new if s.family not in self.form.families]
+        grown = self.form.grown(s for s in new if s.family in self.form.families)
+        if grown is not self.form:
+            wider = len(grown.c) - len(self.form.c)
+            self.rows = sparse.csr_matrix(sparse.hstack([self.rows, sparse.csr_matrix((len(self.cuts), wider))]))
+            self.form = grown
         if added:
             rows, rhs = self.coefficients(added)
             self.rows = sparse.csr_matrix(sparse.vstack([self.rows, rows]))
@@ -128,31 +142,45 @@ class ConicMaster:
         self, program: Program, tuning: Tuning, backend: Backend = CLARABEL, boxed: Ints | None = None
     ) -> None:
         self.tuning, self.most = tuning, ACCURACY / tuning.share**2  # of insets and outsets
-        self.form = canonical = ConicForm(program)
-        self.cuts, self.backend = ConicCuts(self.form), backend
-        self.boxed = (
-            np.flatnonzero(np.isin(self.form.free, boxed)) if boxed is not None else np.arange(len(self.form.free))
-        )
-        self.at = canonical.zero + canonical.nonneg
-        self.centre = np.concatenate(
-            [np.zeros(canonical.zero), np.ones(canonical.nonneg), *(cone.centre() for cone in canonical.cones)]
-        )
-        self.block = np.concatenate(
-            [np.arange(self.at), *(np.full(cone.size, self.at + i) for i, cone in enumerate(canonical.cones))]
-        ).astype(np.intp)
+        self.cuts, self.backend = ConicCuts(ConicForm.of(program)), backend
+        free = self.cuts.form.free
+        self.boxed = np.flatnonzero(np.isin(free, boxed)) if boxed is not None else np.arange(len(free))
         self.inset = self.outset = ACCURACY
         self.looks = self.rescales = 0
-        self.turned = np.ones(len(canonical.b))  # factors of rows in semidefinite matrices M, as D M D has them
+        self._shape(np.zeros(0))
         self.units = self.first = self._first_units()
+
+    def add(self, new: list[Support], known: Known | None = None) -> int:
+        """Append constraints at index points; how many there were."""
+        count = self.cuts.add(new, known)
+        if self.cuts.form is not self.form:
+            units = self.units
+            self._shape(self.turned[self.at :])
+            self.first = self._first_units()
+            self.units = np.concatenate([units, self.first[len(units) :]])
+        return count
+
+    def _shape(self, turned: Array) -> None:
+        """What follows from the rows of the form; the factors of the first rows in cones are known."""
+        self.form = form = self.cuts.form
+        self.at = form.zero + form.nonneg
+        self.centre = np.concatenate(
+            [np.zeros(form.zero), np.ones(form.nonneg), *(cone.centre() for cone in form.cones)]
+        )
+        self.block = np.concatenate(
+            [np.arange(self.at), *(np.full(cone.size, self.at + i) for i, cone in enumerate(form.cones))]
+        ).astype(np.intp)
+        self.turned = np.ones(len(form.b))  # factors of rows in semidefinite matrices M, as D M D has them
+        self.turned[self.at : self.at + len(turned)] = turned
 
     # ---- the problems ---------------------------------------------------------------------------------------------
 
     def solve(self, margin: float, reach: float | None = None) -> ConicAnswer:
         """The relaxation with every cut kept by `margin` and, within `reach` units, the user's variables."""
-        scaled = self._scaled(self.form.b, self.cuts.rows, self.cuts.rhs - margin)
+        scaled = self._scaled(self.form.b - margin * self.form.kept, self.cuts.rows, self.cuts.rhs - margin)
         c = self.units * self.form.c
         size = float(np.abs(c).max(initial=0.0)) or 1.0
-        n, k = len(c), len(self.cuts)
+        n, k = len(c), len(self.cuts.cuts)
         box = sparse.csr_matrix((0, n))
         if reach is not None:
             box = sparse.eye_array(n, format="csr")[self.boxed]
@@ -177,7 +205,7 @@ class ConicMaster:
 
     def deepest(self) -> ConicAnswer:
         """The point that is farthest inside of all rows and cuts at once, at most 1 in their units."""
-        rows, cuts = np.ones(len(self.form.b)), np.ones(len(self.cuts))
+        rows, cuts = np.ones(len(self.form.b)), np.ones(len(self.cuts.cuts))
         return self._deepest(self._scaled(self.form.b, self.cuts.rows, self.cuts.rhs), rows, 0.0 * rows, 0.0 * cuts)
 
     def contradiction(self, deepest: ConicAnswer) -> ConicAnswer:
@@ -189,7 +217,7 @@ class ConicMaster:
         scaled = self._scaled(self.form.b, self.cuts.rows, self.cuts.rhs)
         wanted = 1e-2 * -deepest.depth / max(deepest.slack, 1.0)
         push = float(np.clip(wanted, ROUNDED, self.most / self.tuning.share))
-        kept, pushed, cuts = np.ones(len(self.form.b)), self.centre != 0, np.ones(len(self.cuts), dtype=bool)
+        kept, pushed, cuts = np.ones(len(self.form.b)), self.centre != 0, np.ones(len(self.cuts.cuts), dtype=bool)
         idle = ACCURACY / self.tuning.share  # what a solver leaves, in good units, where it means zero
         for _ in range(self.tuning.patience):
             found = self._deepest(scaled, kept, push * pushed, push * cuts)
@@ -210,7 +238,7 @@ class ConicMaster:
 
     def _deepest(self, scaled: _Scaled, kept: Array, outset: Array, cut_outset: Array) -> ConicAnswer:
         """Rows that are not kept are replaced by ones that always hold."""
-        n, k, e = len(self.units), len(self.cuts), self.centre
+        n, k, e = len(self.units), len(self.cuts.cuts), self.centre
         A = sparse.hstack([sparse.diags_array(kept) @ scaled.A, -sparse.csr_matrix((kept * e)[:, None])])
         rows = sparse.vstack(
             [sparse.hstack([scaled.cuts, -np.ones((k, 1))]), sparse.csr_matrix(([-1.0], ([0], [n])), (1, n + 1))]
@@ -369,7 +397,8 @@ class ConicMaster:
 
     def margin_within(self, depth: float) -> float:
         """The margin of cuts, in their own units, that is so deep in those of the rows."""
-        factors = self._scaled(self.form.b, self.cuts.rows, self.cuts.rhs).cut_factors
+        scaled = self._scaled(self.form.b, self.cuts.rows, self.cuts.rhs)
+        factors = np.concatenate([scaled.cut_factors, scaled.factors * self.form.kept])
         return depth / float(factors.max(initial=1e-300))
 
 

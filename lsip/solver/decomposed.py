@@ -35,8 +35,8 @@ from ..reductions.equilibration import Scaling
 from ..reductions.rounding import data_rounding
 from ..solution.messages import infeasible_on_trust
 from ..validation import shown
+from .anytime_bounds import share, slater_point
 from .certification import recheck
-from .incumbents import share, slater_point
 from .mixture import Atom, Extreme, Maximise, MixedPoint, PricedBound, Rows, beyond, mixed
 from .options import Options
 from .rays import ROUNDED

@@ -29,7 +29,6 @@ from ..solution.verified import compiled_again, limited
 from ..solution.verify import check_numbers
 from ..validation import shown
 from .decomposed import DecomposedRelaxation, least_gap
-from .driver import drive
 from .loop import CutLoop
 from .mixture import Atom, Extreme, Maximise, Rows, beyond, mixture
 from .options import Options
@@ -59,7 +58,7 @@ class Decomposition(Solution):
             return self._verified(maximise)
 
     def _verified(self, maximise: Maximise) -> Decomposition:
-        program, proof = compiled_again(self), self.certificate
+        program, proof = compiled_again(self, _charted), self.certificate
         check_numbers(program, proof, self.tol)
         if proof.row_multipliers.shape != (program.A.shape[0],):
             raise ProofError("The multipliers have another shape than the program asks for.")
@@ -131,6 +130,11 @@ class Decomposition(Solution):
     __repr__ = __str__
 
 
+def _charted(problem: Program | Compilable) -> Program:
+    """The program of a problem with its rows as they are: equations that these imply belong to X, as all equalities."""
+    return UnboundedCharts().apply(compiled(problem))
+
+
 def decompose(
     problem: Program | Compilable,
     maximise: Maximise,
@@ -183,7 +187,7 @@ def decompose(
     options = Options(oracle, tol=tol, max_iterations=max_iterations, time_limit=time_limit, seed=seed, tuning=patient)
     if not callable(maximise):
         raise ModelError(f"`maximise` is a function direction -> lsip.Extreme(x, bound); got {shown(maximise)}.")
-    program = UnboundedCharts().apply(compiled(problem))
+    program = _charted(problem)
     if program.integer.any():
         raise ModelError("decompose takes no integer variables, since mixtures of its points are not whole.")
     if (program.row_lower == program.row_upper).any():
@@ -196,6 +200,6 @@ def decompose(
     run = CutLoop(
         program, options, partial(DecomposedRelaxation, program, maximise, points, options), problem, Decomposition
     )
-    found = drive(run, verbose)
+    found = run.drive(verbose)
     assert isinstance(found, Decomposition)
     return found

@@ -20,8 +20,8 @@ from ..reductions.chain import inverse
 from ..reductions.factor_out_zeros import tight
 from ..solution import messages
 from ..solution.result import Iterate
+from .anytime_bounds import slater_combination
 from .certification import ask_oracles, best_lower_bound, remember
-from .incumbents import slater_combination
 from .relaxation import Search, objective, oracle_names, violation_bounds
 from .state import End
 

@@ -40,20 +40,17 @@ from ..solution import messages
 from ..solution.result import Iterate
 from ..solution.solution import Solution
 from ..solution.verify import verify
-from .clock import Clock
 from .counterpart import expected_whole
-from .driver import answered, drive, guarded
 from .ending import nothing
-from .integer_counterpart import IntegerCounterpart
-from .integer_relaxation import IntegerRelaxation
-from .loop import CutLoop
+from .integer_programs import IntegerCounterpart, IntegerRelaxation
+from .loop import CutLoop, Run
 from .options import Options
 from .relaxation import counted, objective, oracle_names, separate
 from .rows import cut_rows, cuts_at
 from .state import End, Proposal
 
 
-class IntegerRun:
+class IntegerRun(Run):
     """One solve of a program with integer variables: made as a `CutLoop` is, which `opened` makes of linear ones."""
 
     def __init__(
@@ -64,9 +61,8 @@ class IntegerRun:
         problem: Program | Compilable | None = None,
         compiling: float = 0.0,
     ) -> None:
-        self.clock = Clock(options.time_limit, options.tuning, compiling)
-        self.given, self.options, self.problem, self.opened = given, options, problem, opened
-        self.tuning, self.answer = options.tuning, Solution
+        super().__init__(given, options, problem, compiling=compiling)
+        self.opened, self.tuning = opened, options.tuning
         self.relaxation = IntegerRelaxation(given, options)
         self.relaxed: Solution | None = None  # without integrality
         self.best: Solution | None = None  # with integers fixed at the best values so far
@@ -87,16 +83,11 @@ class IntegerRun:
         )
 
     def describe(self) -> list[str]:
-        """Two lines about what is solved, and how."""
         size, how = self.first.describe()[:2] if self.first.ready else (self.first.describe()[0], "")
         whole = f"{counted(int(self.given.integer.sum()), 'variable')} integer"
         return [f"{size}; {whole}", f"{how}, branch and bound by {master_name(self.options.master)}"]
 
     # ---- the loop -------------------------------------------------------------------------------------------------
-
-    def iterates(self) -> Generator[Iterate, None, Solution]:
-        """One `Iterate` at a time; the return value is the solution."""
-        return guarded(self, self._steps())
 
     def _steps(self) -> Generator[Iterate, None, End]:
         end = (yield from self._at_once()) if expected_whole(self.given, self.options) else None
@@ -253,7 +244,7 @@ class IntegerRun:
         self._learn(found)
         return None
 
-    def _driven(self, fixed: Program) -> Solution:
+    def _continued(self, fixed: Program) -> Solution:
         """A problem with fixed integers, solved in the time that is left."""
         options = replace(
             self.options,
@@ -263,7 +254,7 @@ class IntegerRun:
             start=None,
             callback=None,
         )
-        answer = drive(self.opened(fixed, options, None, self.telling), verbose=False)
+        answer = self.opened(fixed, options, None, self.telling).drive(verbose=False)
         self.clock.took(answer.effort.seconds)
         return answer
 
@@ -273,7 +264,7 @@ class IntegerRun:
         A point without room may still be feasible. Rules for what is not built, say, have to vanish everywhere, and
         nothing but rounding keeps them from it.
         """
-        found = self._driven(fixed)
+        found = self._continued(fixed)
         proof = found.certificate
         if np.isfinite(proof.upper) or found.status.claims_proof or not self._nearly(found):
             return found
@@ -286,7 +277,7 @@ class IntegerRun:
         self._learn(found)
         for whole_rows in (True, False):
             program = _at_zero(fixed, found.x, whole_rows)
-            again = found if program is None else self._driven(program)
+            again = found if program is None else self._continued(program)
             if np.isfinite(again.certificate.upper):
                 return replace(again, certificate=replace(again.certificate, lower=proof.lower, radius=proof.radius))
         return found
@@ -416,8 +407,7 @@ class IntegerRun:
     def stop(self, end: End) -> Solution:
         """The solution, with the best bounds so far."""
         linear = self.relaxed or self.best
-        return answered(
-            self,
+        return self._answered(
             status=end.status,
             certificate=end.certificate or self._certificate(),
             history=tuple(self.history),

@@ -20,13 +20,13 @@ from ..errors import ModelError
 from ..expressions.interval import EPS
 from ..masters import MasterResult, open_master
 from ..masters.base import Capabilities, Master, Matrix
+from ..masters.checked import linear_program
 from ..masters.refined import Refined, products
 from ..model.peaks import peaks
 from ..model.program import STORAGE, Program
 from ..oracles import Oracle, is_costly
 from ..proof.certificate import Array, Support
 from ..proof.dual import TUNING as WEIGHING
-from ..proof.linear_program import linear_program
 from ..validation import members, numbers, shown
 from .conditioning import Conditioning
 from .options import Options

@@ -3,36 +3,42 @@
 Cuts are kept with a small margin, chosen so that it costs at most a fraction of the tolerance in the objective. When
 no index violates its constraint any more, the relaxation's point is therefore not almost but exactly feasible, its
 objective is an upper bound, and the multipliers give a lower bound next to it. The loop does not know whether the
-relaxation is linear, convex or decomposed.
+relaxation is linear, convex or decomposed. A run, with integers or without, is driven to its end with a progress table
+and a callback.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from typing import Any
 
 import numpy as np
 
-from ..deadline import check
+from ..deadline import check, watched
 from ..errors import OutOfTime
+from ..masters import MasterError
 from ..model.program import Compilable, Program
 from ..model.status import Status
 from ..oracles import Separation
+from ..progress import Table
 from ..reductions.chain import reduced_point, written_point
-from ..solution.result import Iterate
+from ..rounding import check_rounding
+from ..solution.result import Effort, Iterate
 from ..solution.solution import Solution
+from ..validation import answer, flag, truth
 from .anytime_bounds import BoundsByIteration, BoundsByTime
 from .certification import add_cuts, finish, sample, separated, worst_violation
 from .clock import Clock
-from .driver import answered, guarded
 from .ending import last_fields, nothing
 from .options import Options
 from .relaxation import Relaxation, Search, begin, describe, violation_bounds
 from .state import End
 
 
-class CutLoop(Search):
-    """One solve: a relaxation, its state, and the ways in which it may end.
+class Run(ABC):
+    """A solve that can be stepped through, and stopped at any step.
 
     Parameters
     ----------
@@ -40,8 +46,6 @@ class CutLoop(Search):
         The program, as it was written.
     options
         How to solve.
-    opened
-        Makes the relaxation, within the time that there is.
     problem
         What the user wrote, where that is more than the program.
     answer
@@ -54,13 +58,95 @@ class CutLoop(Search):
         self,
         given: Program,
         options: Options,
-        opened: Callable[[], Relaxation],
-        problem: Program | Compilable | None = None,
+        problem: Program | Compilable | None,
         answer: type[Solution] = Solution,
         compiling: float = 0.0,
     ) -> None:
         self.clock = Clock(options.time_limit, options.tuning, compiling)
         self.given, self.options, self.problem, self.answer = given, options, problem, answer
+
+    @abstractmethod
+    def describe(self) -> list[str]:
+        """Two lines about what is solved, and how."""
+
+    @abstractmethod
+    def stop(self, end: End) -> Solution:
+        """The solution, if this is the end."""
+
+    @abstractmethod
+    def _steps(self) -> Generator[Iterate, None, End]:
+        """The iterations, and how they end."""
+
+    def iterates(self) -> Generator[Iterate, None, Solution]:
+        """One `Iterate` at a time, within the time that there is; the return value is the solution."""
+        steps = self._steps()
+        while True:
+            try:
+                with self.clock.running(), np.errstate(over="ignore", invalid="ignore"):  # nothing of it is believed
+                    iterate = next(steps)
+            except StopIteration as end:
+                return self.stop(end.value)
+            except OutOfTime:
+                return self.stop(End(Status.TIME_LIMIT))
+            except MasterError as error:
+                return self.stop(End(Status.STALLED, f"{error} The bounds are valid."))
+            yield iterate
+
+    def drive(self, verbose: bool) -> Solution:
+        """Run to the end, with a progress table if `verbose`."""
+        check_rounding()
+        flag("verbose", verbose)
+        with ExitStack() as stack:
+            table = Table() if verbose else None
+            if table:
+                table.rest = stack.enter_context(watched(lambda doing: table.beat(doing, self.clock.used())))
+                table.start(self.describe())
+            solution = self._driven(table)
+            if table:
+                table.finish(solution)
+            return solution
+
+    def _driven(self, table: Table | None) -> Solution:
+        stepper, callback = self.iterates(), self.options.callback
+        try:
+            while True:
+                iterate = next(stepper)
+                if table:
+                    table.row(iterate)
+                if callback is not None and truth("callback", answer("callback", callback, iterate)):
+                    stepper.close()
+                    return self.stop(End(Status.INTERRUPTED))
+        except StopIteration as end:
+            return end.value
+        except KeyboardInterrupt:
+            return self.stop(End(Status.INTERRUPTED))
+
+    def _answered(self, **fields: Any) -> Solution:
+        """The answer, with what every run knows."""
+        return self.answer(
+            program=self.given,
+            seconds=self.clock.used(),
+            tol=self.options.tol,
+            variables=getattr(self.problem, "variables", ()),
+            model=self.problem if hasattr(self.problem, "compile") else None,
+            effort=Effort.now(self.options.given(), self.clock.split()),
+            **fields,
+        )
+
+
+class CutLoop(Run, Search):
+    """One solve: a relaxation, its state, and the ways in which it may end; `opened` makes the relaxation."""
+
+    def __init__(
+        self,
+        given: Program,
+        options: Options,
+        opened: Callable[[], Relaxation],
+        problem: Program | Compilable | None = None,
+        answer: type[Solution] = Solution,
+        compiling: float = 0.0,
+    ) -> None:
+        super().__init__(given, options, problem, answer, compiling)
         self.ready = False  # whether there was time enough to begin
         with suppress(OutOfTime), self.clock.running(), np.errstate(over="ignore", invalid="ignore"):
             with self.clock.on("compile"):
@@ -75,21 +161,15 @@ class CutLoop(Search):
         self.state.history += history
 
     def describe(self) -> list[str]:
-        """Two lines about what is solved, and how."""
         if not self.ready:
             return [f"{self.given.name}: the time is up before the first relaxation"]
         return describe(self.relaxation)
 
-    def iterates(self) -> Generator[Iterate, None, Solution]:
-        """One `Iterate` at a time; the return value is the solution."""
-        return guarded(self, self._steps())
-
     def stop(self, end: End) -> Solution:
-        """The solution, if this is the end."""
         if self.ready:
-            return answered(self, **last_fields(self, end))
+            return self._answered(**last_fields(self, end))
         late = {"status": Status.TIME_LIMIT, "certificate": nothing(self.given)}
-        return answered(self, **late, history=(), oracle="none needed")
+        return self._answered(**late, history=(), oracle="none needed")
 
     def _steps(self) -> Generator[Iterate, None, End]:
         if not self.ready:

@@ -13,6 +13,7 @@ from ..model.method import register_solver
 from ..model.program import Compilable, Program
 from ..proof.certificate import Support
 from ..reductions.chain import reduce, restate
+from ..reductions.robust_counterpart import unsuited
 from ..solution.result import Iterate
 from ..solution.solution import Solution
 from ..validation import shown
@@ -20,12 +21,11 @@ from ..workers import at_work
 from ..workers import opened as workers
 from .alternation import alternation
 from .conic import ConicRelaxation
-from .conic_form import conic_rows
+from .conic_families import conic_families
 from .counterpart import CounterpartRelaxation, expected_faster, unasked
-from .driver import Steps, drive
 from .integer import IntegerRun
 from .linear import LinearRelaxation
-from .loop import CutLoop
+from .loop import CutLoop, Run
 from .options import Options
 from .relaxation import Relaxation
 from .warm_start import warm_start
@@ -37,7 +37,7 @@ class Solving(Options):
     def solve(self, problem: Program | Compilable, *, verbose: bool = True) -> Solution:
         """Solve a problem this way, with a progress table if `verbose`."""
         with workers(self.workers) as pool, at_work(pool):
-            return drive(opened(problem, self), verbose)
+            return opened(problem, self).drive(verbose)
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def solve(
     return chosen((), method, options).solve(problem, verbose=verbose)
 
 
-def opened(problem: Program | Compilable, method: Options) -> Steps:
+def opened(problem: Program | Compilable, method: Options) -> Run:
     """A solve that is about to begin."""
     began = time.perf_counter()
     given = restate(problem)
@@ -182,10 +182,11 @@ def _first_relaxation(given: Program, method: Options, earlier: Sequence[Support
     Counterparts know every index point, and a program without any index is its own.
     """
     anew, free, asked = partial(LinearRelaxation, given, method), unasked(method), isinstance(method, Counterpart)
-    if free and not asked and method.warm_start is None and not earlier and conic_rows(given):
+    if free and not asked and method.warm_start is None and not earlier and conic_families(given):
         return ConicRelaxation(reduce(given), method, otherwise=anew)
     if asked or expected_faster(given, method):
-        return CounterpartRelaxation(given, method) if given.families else anew()
+        restated = unsuited(given) is not None and unsuited(given.written) is None  # rows were divided, say
+        return CounterpartRelaxation(given, method) if given.families and not restated else anew()
     if method.warm_start is not None:
         return warm_start(given, method, anew)
     return anew(earlier) if earlier or not free else alternation(given, method, anew)

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ModelError
 from ..masters import MasterFactory, open_master
 from ..oracles import Oracle
-from ..oracles.names import open_oracle
+from ..oracles.choice import open_oracle
 from ..proof.certificate import Array
 from ..solution.result import Iterate
 from ..solution.solution import Solution

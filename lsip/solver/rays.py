@@ -16,11 +16,11 @@ from scipy import sparse
 from ..expressions.interval import EPS
 from ..masters import open_master
 from ..masters.base import Matrix
+from ..masters.checked import linear_program
 from ..model.families import RowFamily
 from ..model.program import STORAGE, Program
 from ..oracles import Oracle, ask, tuned
 from ..proof.certificate import Array
-from ..proof.linear_program import linear_program
 from ..proof.ray import Ray, prove_ray, recession
 from .clock import Clock
 from .linear_master import LinearMaster

@@ -8,6 +8,7 @@ solve up is a strategy, a function of the running solve: Newton steps, the centr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
@@ -146,12 +147,14 @@ def begin(relaxation: Relaxation) -> State:
 def describe(relaxation: Relaxation) -> list[str]:
     """Two lines about what is solved, and how."""
     size, solver = relaxation.outline
-    families = ", ".join(
-        f"m = {f.domain.dim} ({counted(len(f.columns), 'row')} an index)" for f in relaxation.program.families
+    kinds = Counter((f.legend.shown, len(f.columns)) for f in relaxation.program.families)
+    families = "; ".join(
+        f"{'' if number == 1 else f'{number} families, '}index dimension {m}, {counted(rows, 'row')} per index point"
+        for (m, rows), number in kinds.items()
     )
     return [
         f"{relaxation.program.name}: {size}; {families or 'no index'}",
-        f"separation by {oracle_names(relaxation.oracles)}{solver}, tol {relaxation.options.tol:g}",
+        f"oracle {oracle_names(relaxation.oracles)}{solver}, tol {relaxation.options.tol:g}",
     ]
 
 

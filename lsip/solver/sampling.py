@@ -16,8 +16,8 @@ from ..model.families import RowFamily
 from ..model.program import STORAGE
 from ..model.violation import FamilyViolation, contract
 from ..oracles import Separation
+from ..oracles.attained import distinct
 from ..oracles.bounders import convex
-from ..oracles.distinct import distinct
 from ..oracles.trust_region import newton_step
 from ..proof.certificate import Array
 from .tuning import DEFAULTS, Tuning

@@ -21,8 +21,8 @@ from ..errors import OutOfTime
 from ..expressions.interval import EPS, TINY
 from ..model.program import STORAGE, Layout, Program
 from ..oracles import Separation
+from ..oracles.attained import distinct
 from ..oracles.base import Ints
-from ..oracles.distinct import distinct
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.dual import Dual
 from ..proof.linear_algebra import ROUNDING

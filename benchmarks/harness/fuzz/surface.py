@@ -100,7 +100,7 @@ WITHIN_OF = {  # the same, where another class has a method of that name for use
     *("Rule.choose", "Switch.choose", "Exchange.choose", "Lagrangian.choose", "BinaryModel.occupancy"),
     *("MLPCategorical.sample", "MLPGaussian.sample", "SoftmaxTable.sample", "Program.solve", "Program.violation"),
     *(f"{name}Tensors.step" for name in ("Pendulum", "Queue", "ShipRoute", "Spraying")),
-    *("cvxpy.Rule.value", "cvxpy.ForAll.at", "cvxpy.Problem.compile", "Grid.per_axis"),
+    *("cvxpy.Rule.value", "cvxpy.ForAll.at", "cvxpy.Problem.compile", "Grid.per_axis", "Moments.tail"),
 }
 VALUES = {  # what calls return, as plain data: nobody makes them, and their methods are called
     *("ActivePoint", "BinaryTree", "Bound", "Cell", "Choice", "Constraint", "Convex", "ConvexSolution", "DecisionRule"),

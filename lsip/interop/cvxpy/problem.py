@@ -17,7 +17,6 @@ from ...proof.certificate import Certificate, TrustAssumption
 from ...reductions.equilibration import Scaling
 from ...solution.solution import Solution
 from ...solver.conic import ConicRelaxation
-from ...solver.driver import drive
 from ...solver.loop import CutLoop
 from ...solver.method import Exchange, solve
 from ...solver.options import Options
@@ -221,7 +220,7 @@ class Problem:
                 return ConicRelaxation(program, chosen, backend(theirs), mine)
             return NamedRelaxation(program, chosen, mine, asked)
 
-        solution = drive(CutLoop(carrier.program, chosen, opened, answer=ConvexSolution), verbose)
+        solution = CutLoop(carrier.program, chosen, opened, answer=ConvexSolution).drive(verbose)
         assert isinstance(solution, ConvexSolution)
         self._statistics(JUDGE, solution)
         self.solver_stats = self.solver_stats if asked is None else asked.stats

@@ -13,8 +13,8 @@ from ...expressions.affine import Affine, Constraint, Term, Variable
 from ...expressions.folds import unfolded_body
 from ...expressions.graph import Constant, Expression, Index
 from ...model.black_box_rows import BlackBoxRows
+from ...model.constraints import minimize
 from ...model.families import RowFamily
-from ...model.goals import minimize
 from ...model.identities import matched
 from ...model.legend import Legend
 from ...model.problem import Problem
