@@ -23,8 +23,8 @@ def add_reproduce(commands: Commands) -> None:
     """Add the command to the subparsers of `lsip`."""
     parser = commands.add_parser(
         "reproduce",
-        help="compute figures and tables of the paper again",
-        description="Compute figures and tables of the paper again. Without a name: list them.",
+        help="reproduce figures and tables of the paper",
+        description="Reproduce figures and tables of the paper. Without a name, list them.",
         epilog="examples:\n  lsip reproduce sewage_heat\n  lsip reproduce all --seeds 1 --out figures\n\n"
         "Every figure comes with a .json file of its numbers.\n"
         "exit code: 0 done; 1 an error; 2 wrong usage; 130 interrupted",
@@ -34,19 +34,19 @@ def add_reproduce(commands: Commands) -> None:
     parser.add_argument(
         "--full",
         action="store_true",
-        help="the paper's numbers of seeds and iterations: many minutes a figure, and hours for those of SI-CPO",
+        help="the paper's numbers of seeds and iterations (many minutes per figure; hours for SI-CPO)",
     )
     parser.add_argument(
-        "--seeds", type=_count, metavar="N", help="how many random seeds (default: a few; the paper's with --full)"
+        "--seeds", type=_count, metavar="N", help="number of random seeds (default: a few; the paper's with --full)"
     )
     parser.add_argument(
         "--out",
         type=Path,
         default=Path("runs/reproduce"),
         metavar="DIR",
-        help="where to write (default: runs/reproduce)",
+        help="output directory (default: runs/reproduce)",
     )
-    parser.add_argument("--json", action="store_true", help="print the numbers and paths as JSON, and nothing else")
+    parser.add_argument("--json", action="store_true", help="print the numbers and paths as JSON only")
     parser.set_defaults(run=reproduce)
 
 

@@ -46,28 +46,29 @@ def add_train(commands: Commands) -> None:
     """Add `lsip train` to the subparsers of `lsip`."""
     parser = commands.add_parser(
         "train",
-        help="learn a policy that keeps a continuum of constraints",
-        description="Learn a policy with SI-CPPO. Tasks: " + "; ".join(f"{n} ({t.title})" for n, t in TASKS.items()),
-        epilog="The file is replaced as a whole every few iterations, so it can always be resumed; Ctrl-C finishes the "
-        f"iteration and writes it. {EXIT_CODES}",
+        help="train a policy under a continuum of constraints",
+        description="Train a policy with SI-CPPO. Tasks: " + "; ".join(f"{n} ({t.title})" for n, t in TASKS.items()),
+        epilog="Training saves the agent every few iterations and can be resumed from the file. Ctrl-C finishes the "
+        f"iteration and saves. {EXIT_CODES}",
     )
     parser.add_argument(
         "task",
-        help=f"what to learn: {', '.join(TASKS)}; or module:function, a function that returns an environment and its "
-        "constraint",
+        help=f"task: {', '.join(TASKS)}; or module:function, a function that returns an environment and its constraint",
     )
     parser.add_argument(
         "--steps",
         type=_count,
         metavar="N",
-        help="steps of the environment in all, at least: iterations are made whole (default: the task's)",
+        help="least total number of environment steps; the last iteration is completed (default: the task's)",
     )
-    parser.add_argument("--seed", type=_seed, metavar="S", help="the same seed gives the same run (default: 0)")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="where to write the agent (default: TASK.zip)")
+    parser.add_argument("--seed", type=_seed, metavar="S", help="random seed (default: 0)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="output file (default: TASK.zip)")
     parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
-    parser.add_argument("--resume", type=Path, metavar="FILE", help="go on with this agent (in place, without --out)")
+    parser.add_argument(
+        "--resume", type=Path, metavar="FILE", help="continue training this agent (overwrites it without --out)"
+    )
     parser.add_argument("--log", type=Path, metavar="DIR", help="write progress.csv and TensorBoard events there")
-    parser.add_argument("--method", choices=METHODS, help="how to learn (default: si-cppo)")
+    parser.add_argument("--method", choices=METHODS, help="training method (default: si-cppo)")
     parser.add_argument("--eta", type=float, metavar="E", help="tolerance of the switch (default: 0.01)")
     parser.add_argument(
         "--set",
@@ -80,12 +81,14 @@ def add_train(commands: Commands) -> None:
     parser.add_argument(
         "--paper", action="store_true", default=None, help="the paper's networks, batches and search over Y; slow"
     )
-    parser.add_argument("--threads", type=_count, metavar="N", help="of torch (default: 1, the fastest for small nets)")
+    parser.add_argument(
+        "--threads", type=_count, metavar="N", help="threads of torch (default: 1, the fastest for small networks)"
+    )
     parser.add_argument(
         "--ray", type=_count, metavar="N", help="play episodes in N processes on Ray (default: in this process)"
     )
     _add_device(parser)
-    parser.add_argument("--quiet", action="store_true", help="say nothing unless something goes wrong")
+    parser.add_argument("--quiet", action="store_true", help="print errors only")
     parser.set_defaults(run=train)
 
 
@@ -93,16 +96,18 @@ def add_evaluate(commands: Commands) -> None:
     """Add `lsip evaluate` to the subparsers of `lsip`."""
     parser = commands.add_parser(
         "evaluate",
-        help="play with a trained agent: return, worst violation, arrivals",
-        description="Play with a trained agent: its return, its worst violation over Y and how often it arrives. The "
-        "best policy that training found feasible plays; if there is none, the last one.",
-        epilog=f"The violation is the largest on a fine grid of Y and at the places that the constraint names; larger "
-        f"ones in between are not excluded. {EXIT_CODES}",
+        help="evaluate a trained agent: return, worst violation, arrivals",
+        description="Evaluate a trained agent: its return, its worst violation over Y and how often it arrives. This "
+        "uses the best policy that training found feasible, or else the last policy.",
+        epilog=f"The violation is the largest on a fine grid of Y and at the points that the constraint names; it may "
+        f"be larger between these points. {EXIT_CODES}",
     )
     _add_agent(parser)
-    parser.add_argument("--episodes", type=_count, default=64, metavar="N", help="how many (default: 64)")
-    parser.add_argument("--stochastic", action="store_true", help="draw actions as in training, not the most likely")
-    parser.add_argument("--json", action="store_true", help="print JSON, and nothing else")
+    parser.add_argument("--episodes", type=_count, default=64, metavar="N", help="number of episodes (default: 64)")
+    parser.add_argument(
+        "--stochastic", action="store_true", help="sample actions as in training (default: most likely action)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON only")
     parser.set_defaults(run=evaluate)
 
 
@@ -127,8 +132,8 @@ def add_render(commands: Commands) -> None:
 
 def _add_agent(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", type=Path, help="a file written by `lsip train`")
-    parser.add_argument("--task", default=next(iter(TASKS)), help="what it was trained on (default: %(default)s)")
-    parser.add_argument("--seed", type=_seed, default=0, metavar="S", help="of the episodes (default: 0)")
+    parser.add_argument("--task", default=next(iter(TASKS)), help="the task of the training (default: %(default)s)")
+    parser.add_argument("--seed", type=_seed, default=0, metavar="S", help="random seed of the episodes (default: 0)")
     _add_device(parser)
 
 

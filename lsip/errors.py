@@ -36,7 +36,7 @@ class ConversionError(ModelError, TypeError):
 
 
 class FixedError(ModelError, AttributeError, TypeError):
-    """A part of a model was to be changed; it stays as it was made."""
+    """Part of a model was assigned to; models are immutable."""
 
 
 class ProofError(LSIPError, AssertionError):

@@ -13,8 +13,8 @@ entries that must go when an object does go by callbacks that are compiled, in w
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import partial
-from typing import Any, Generic, TypeVar
+from functools import partial, wraps
+from typing import Any, TypeVar
 from weakref import ref
 
 K = TypeVar("K")
@@ -42,18 +42,20 @@ class _Beside:
         return _Beside, ()
 
 
-class Remembered(Generic[K, V]):
-    """Values by object, whatever its equality; a value may hold its object, and goes with it all the same.
+def remembered(function: Callable[[K], V]) -> Callable[[K], V]:
+    """A function of one object whose value is kept for as long as the object lives, whatever the object is equal to.
 
-    Objects need a `__dict__`, and a cache has to live as long as its module does.
+    A value may hold its object, and goes with it all the same. Objects need a `__dict__`.
     """
 
-    def of(self, key: K, make: Callable[[], V]) -> V:
-        """What is known of an object; made now, where nothing is."""
+    @wraps(function)
+    def known(key: K) -> V:
         beside = vars(key).get(_BESIDE)
         if beside is None or beside.of is None or beside.of() is not key:  # it was copied
             beside = vars(key)[_BESIDE] = _Beside(key)
-        if self not in beside.values:
-            beside.values[self] = make()
-        value: V = beside.values[self]
+        if known not in beside.values:
+            beside.values[known] = function(key)
+        value: V = beside.values[known]
         return value
+
+    return known

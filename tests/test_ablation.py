@@ -25,7 +25,7 @@ def test_every_mechanism_exists(name: str) -> None:
 
 def test_a_mechanism_that_is_gone_fails_loudly() -> None:
     with pytest.raises(AttributeError, match="take it from the table of mechanisms"):
-        located("proof.balance:_no_longer_there")
+        located("proof.dual_repair:_no_longer_there")
 
 
 def test_numbers_are_found_and_multiplied_for_all_instances() -> None:

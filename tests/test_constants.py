@@ -33,7 +33,7 @@ FACTS: dict[str, str] = {
     "lsip/expressions/powers.py": "POWER_ULPS FACTOR_ULPS LARGEST_EXPONENT WHOLE",
     "lsip/expressions/printing.py": "MINUS SUM QUOTIENT PRODUCT POWER ATOM MOST_OPERANDS",
     "lsip/expressions/sinc.py": "WAVE_ULPS CHECKED_ANGLES",
-    "lsip/expressions/spanned.py": "PRIME",
+    "lsip/expressions/dependent_monomials.py": "PRIME",
     "lsip/expressions/special.py": "LEAST_AT LEAST_GAMMA LEAST_LOG POLYGAMMA_ULPS EULER",
     "lsip/expressions/waves.py": "OTHER NUMBER LINE COSINE SINE",
     "lsip/integrals/distributions.py": "NORMAL_REACH EXPONENTIAL_REACH",

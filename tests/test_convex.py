@@ -93,12 +93,12 @@ def test_sum_by_a_grid():
 
 
 NOT_CONVEX = {
-    "np.abs(x) >= 1": r"\|x\| ≥ 1 does not hold on a convex set.*smaller side",
+    "np.abs(x) >= 1": r"\|x\| ≥ 1 is not convex.*smaller side",
     "1 <= np.linalg.norm(x)": "smaller side",
     "np.maximum(x[0], 1) >= x[1]": "smaller side",
-    "np.minimum(x[0], 1) <= x[1]": "on the larger one",
+    "np.minimum(x[0], 1) <= x[1]": "on the larger side",
     "np.abs(x[0]) - np.abs(x[1]) <= 1": "smaller side",
-    "np.abs(x) == 1": "no equality",
+    "np.abs(x) == 1": "cannot be in an equality",
     "lsip.minimize(np.min(x))": "can be minimised",
     "lsip.maximize(lsip.norm1(x))": "can be minimised",
     "t * np.abs(x[0])": "write the factor inside",

@@ -12,7 +12,7 @@ from scipy import sparse
 
 import lsip
 from lsip.cones import ConeRows, Exponential, Power, SecondOrder, Semidefinite
-from lsip.proof.balance import _least_norm
+from lsip.proof.dual_repair import _least_norm
 from lsip.proof.primal import broken_rows
 
 cp = pytest.importorskip("cvxpy")

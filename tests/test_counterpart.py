@@ -12,8 +12,8 @@ import pytest
 import lsip
 from lsip import Counterpart, Exchange, Index, Problem, ProofError, Rule, Variable, forall, maximize, minimize
 from lsip.domains.lifted import lifted
-from lsip.proof.confinement import confined
 from lsip.proof.dual import Dual
+from lsip.proof.dual_bound_tightening import confined
 from lsip.reductions.robust_counterpart import counterpart
 from lsip.solution.verify import verify
 

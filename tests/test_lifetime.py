@@ -18,7 +18,7 @@ import pytest
 import lsip
 from lsip.expressions import naming
 from lsip.kernel import native
-from lsip.lifetime import Remembered, departing
+from lsip.lifetime import departing, remembered
 
 LOSES = {"__del__", "WeakKeyDictionary", "WeakValueDictionary", "WeakSet", "finalize"}
 GIVES_BACK = {"lsip/masters/gurobi.py"}  # licences, at once
@@ -28,25 +28,21 @@ class Thing:
     """Something of which something is known."""
 
 
-def _unasked() -> Any:
-    raise AssertionError("it is known")
-
-
 def test_what_is_remembered_goes_with_its_object() -> None:
-    known: Remembered[Thing, Thing] = Remembered()
+    known = remembered(lambda of: Thing())
     one, other = Thing(), Thing()
-    gone = weakref.ref(known.of(one, Thing))
-    assert known.of(one, _unasked) is gone()
-    assert known.of(other, Thing) is not gone()
+    gone = weakref.ref(known(one))
+    assert known(one) is gone()
+    assert known(other) is not gone()
     del one
     gc.collect()
     assert gone() is None
 
 
 def test_a_value_may_hold_its_object() -> None:
-    known: Remembered[Thing, Any] = Remembered()
+    known = remembered(lambda of: {"of": [of]})
     one = Thing()
-    known.of(one, dict)["of"] = [one]
+    assert known(one)["of"] == [one]
     gone = weakref.ref(one)
     del one
     gc.collect()
@@ -55,20 +51,35 @@ def test_a_value_may_hold_its_object() -> None:
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing))])
 def test_copies_start_with_nothing(copied: Any) -> None:
-    known: Remembered[Thing, str] = Remembered()
+    known = remembered(lambda of: Thing())
     one = Thing()
-    known.of(one, lambda: "of one")
+    first = known(one)
     other = copied(one)
-    assert known.of(other, lambda: "of the other") == "of the other"
-    assert known.of(one, _unasked) == "of one"
+    assert known(other) is not first
+    assert known(one) is first
 
 
-def test_nothing_is_known_where_it_could_not_be_made() -> None:
-    known: Remembered[Thing, str] = Remembered()
+def test_functions_know_nothing_of_each_other() -> None:
     one = Thing()
-    with pytest.raises(AssertionError):
-        known.of(one, _unasked)
-    assert known.of(one, lambda: "made now") == "made now"
+    assert remembered(lambda of: "first")(one) == "first"
+    assert remembered(lambda of: "second")(one) == "second"
+
+
+def test_nothing_is_known_where_it_could_not_be_found() -> None:
+    fails = [True]
+
+    @remembered
+    def found(of: Thing) -> str:
+        if fails.pop():
+            raise ValueError
+        return "found"
+
+    one = Thing()
+    with pytest.raises(ValueError):  # noqa: PT011
+        found(one)
+    fails.append(False)
+    assert found(one) == "found"
+    assert found(one) == "found"  # nor is it looked for again
 
 
 def test_entries_depart_once() -> None:

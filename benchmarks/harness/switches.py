@@ -115,32 +115,33 @@ MECHANISMS: dict[str, Mechanism] = {
         "oracles.choice:prover", instead(_boxes_only), "oracles.support_function:SupportFunction.maximise"
     ),
     # proofs
-    "exact proposals": off("proof.balance:_exactly"),
+    "exact proposals": off("proof.dual_repair:_exactly"),
     "exact systems": off("proof.dual:_refined"),
-    "wider bases": off("proof.balance:_wider", gives(())),
+    "wider bases": off("proof.dual_repair:_wider", gives(())),
     "directions": off("proof.direction:direction"),
-    "own bases": off("proof.balance:_own", gives(())),
+    "own bases": off("proof.dual_repair:_own", gives(())),
     "whitened blocks": off("proof.pivots:whitened", gives_argument(0)),
-    "levelled multipliers": off("proof.balance:_levelled", gives_argument(2)),
-    "longer steps": off("proof.balance:TUNING", with_numbers(steps=(1e-12,)), "proof.direction:direction"),
-    "payments at bounds": off("proof.balance:_paid", gives_argument(4)),
-    "second choice of bases": off("proof.balance:_strong", stops_after(1), "proof.balance:_share"),
-    "rounds of columns": off("proof.balance:NEAR_ENDS", lambda _: (1e-6,), "proof.balance:_tried"),
+    "levelled multipliers": off("proof.dual_repair:_levelled", gives_argument(2)),
+    "longer steps": off("proof.dual_repair:TUNING", with_numbers(steps=(1e-12,)), "proof.direction:direction"),
+    "payments at bounds": off("proof.dual_repair:_paid", gives_argument(4)),
+    "second choice of bases": off("proof.pivots:strong_rows", stops_after(1), "proof.pivots:_share"),
+    "rounds of columns": off("proof.dual_repair:NEAR_ENDS", lambda _: (1e-6,), "proof.dual_repair:_tried"),
     "merged atoms": off("proof.merging:merged"),
     "implied bounds": off("proof.rows:Rows.implied", _bounds_alone, "proof.implied_bounds:UpperSides.tightened"),
     "implied columns": off("proof.dual:_implied", gives(np.zeros(0, dtype=np.intp))),
     "mended points": off("proof.primal:_mended"),
     "interior points": off("proof.interior:interior"),
     "regions": off("proof.region:within"),
-    "confinement": off("proof.confinement:confined"),
+    "confinement": off("proof.dual_bound_tightening:confined"),
     # expressions
     "recurrences": off(
         "expressions.recurrences:closed_forms", gives([]), "expressions.chebyshev:ChebyshevSums.__init__"
     ),
-    "removable singularities": off("expressions.removable:_without_singularity"),
+    "removable singularities": off("expressions.removable:_without_common_zeros"),
     "numbers in sums": off("expressions.addends:numbers_in", gives([]), "expressions.addends:without_numbers"),
     "dependent monomials": off(
-        "expressions.spanned:spanned", lambda _: lambda entries, exponents: np.zeros(len(exponents), dtype=bool)
+        "expressions.dependent_monomials:dependent_monomials",
+        lambda _: lambda entries, exponents: np.zeros(len(exponents), dtype=bool),
     ),
     # the solver
     "Newton's steps": off("solver.newton:Newton.__call__", entered="solver.newton:polish"),
@@ -170,7 +171,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "integer counterparts": off(
         "solver.counterpart:expected_whole", false, entered="solver.integer_programs:IntegerCounterpart.solve"
     ),
-    "room for whole values": off("solver.integer:IntegerRun._retreat"),
+    "room for whole values": off("solver.integer:IntegerRun._visit_with_room"),
     "excluded values": off("solver.integer_programs:IntegerRelaxation.exclude", false),
     "vanishing variables": off("solver.integer:_at_zero"),
     "references": off("solver.alternation:level_of", entered="solver.remez:levelled"),

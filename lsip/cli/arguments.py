@@ -17,8 +17,8 @@ from ..files import check_file, make_folder
 
 SOLVED, FAILED, WRONG_USAGE, NOTHING_TO_FIND, INTERRUPTED = 0, 1, 2, 3, 130
 EXIT_CODES = (
-    "exit code: 0 solved (the status says whether it is proven); 1 an error, or a limit was reached; 2 wrong usage; "
-    "3 proven infeasible or unbounded; 130 interrupted"
+    "exit code: 0 solved (the status says whether the answer is proven); 1 an error, or a limit was reached; "
+    "2 wrong usage; 3 proven infeasible or unbounded; 130 interrupted"
 )
 _GLUE = "\x1f"
 

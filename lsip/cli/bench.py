@@ -24,16 +24,16 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "bench",
-        "run a benchmark of the checkout, or list them all",
+        "run a benchmark of the checkout, or list them",
         "lsip bench",
         "lsip bench lsip --quick --only 'abs*'",
         note="Figures go to standard output, progress to standard error. exit code: 0 done; 1 an error; 2 wrong usage; "
         "130 interrupted",
     )
-    parser.add_argument("name", nargs="?", help="the benchmark to run; without it, all are listed")
-    parser.add_argument("--json", action="store_true", help="print JSON, and nothing else")
-    parser.add_argument("--quick", action="store_true", help="few repeats and low limits: a look, not a measurement")
-    parser.add_argument("--only", metavar="PATTERN", help="only problems of these names: text or shell patterns")
+    parser.add_argument("name", nargs="?", help="the benchmark to run (default: list all)")
+    parser.add_argument("--json", action="store_true", help="print JSON only")
+    parser.add_argument("--quick", action="store_true", help="few repeats and low limits: a rough result")
+    parser.add_argument("--only", metavar="PATTERN", help="only problems with such names: text or shell patterns")
     for flag, meaning in COUNTS.items():
         parser.add_argument(f"--{flag}", type=int, metavar="N", help=meaning)
     parser.set_defaults(run=run)

@@ -33,10 +33,10 @@ def add(commands: Commands) -> None:
         note="exit code: 0 done, and every answer agrees with what is known; 1 an error, or an answer differs; "
         "2 wrong usage; 130 interrupted",
     )
-    parser.add_argument("text", nargs="*", help="words to look for in names, titles, sources and tags")
+    parser.add_argument("text", nargs="*", help="words to search for in names, titles, sources and tags")
     parser.add_argument("--tag", action="append", default=[], help="only problems with this tag; may be repeated")
-    parser.add_argument("--solve", action="store_true", help="solve them and compare with what is known")
-    parser.add_argument("--json", action="store_true", help="print JSON, and nothing else")
+    parser.add_argument("--solve", action="store_true", help="solve them and compare with the known optima")
+    parser.add_argument("--json", action="store_true", help="print JSON only")
     parser.set_defaults(run=run)
 
 

@@ -23,11 +23,11 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "check",
-        "prove a solution again, with a program that shares no code with lsip",
+        "check an exported proof with a program that shares no code with the solver",
         "lsip check proof.json    # written by solution.export('proof.json')",
         note=CODES,
     )
-    parser.add_argument("proof", type=Path, help="what solution.export(…) wrote")
+    parser.add_argument("proof", type=Path, help="a file written by solution.export")
     parser.set_defaults(run=run)
 
 

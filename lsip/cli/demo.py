@@ -15,17 +15,15 @@ from .results import describe, exit_code
 
 def add(commands: Commands) -> None:
     """Add the command to the subparsers of `lsip`."""
-    parser = add_command(
-        commands, "demo", "model and solve a two-dimensional example, and draw it", "lsip demo --out runs"
-    )
+    parser = add_command(commands, "demo", "solve and draw a two-dimensional example", "lsip demo --out runs")
     parser.add_argument(
         "--out",
         type=Path,
         default=Path("."),
         metavar="DIR",
-        help="where to write demo.png and demo.html (default: here)",
+        help="directory for demo.png and demo.html (default: the current one)",
     )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON, and nothing else")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON only")
     parser.set_defaults(run=run)
 
 

@@ -41,35 +41,42 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "solve",
-        "solve the problem that a Python file declares",
+        "solve the problem in a Python file",
         "lsip solve model.py --report report.html",
         "lsip solve model.py --tol 1e-6 --time-limit 60 --json",
     )
-    parser.add_argument("model", type=Path, help=f"a Python file with one model, or `problem`: {KINDS}")
+    parser.add_argument(
+        "model", type=Path, help=f"a Python file that defines one model, or several and `problem`: {KINDS}"
+    )
     parser.add_argument("--tol", type=gap, help="relative gap to reach (default: 1e-8)")
-    parser.add_argument("--atol", type=positive, metavar="GAP", help="bounds so close will do whatever the gap")
+    parser.add_argument(
+        "--atol",
+        type=positive,
+        metavar="GAP",
+        help="absolute distance of the bounds to reach (default: rounding errors)",
+    )
     parser.add_argument(
         "--oracle",
         choices=sorted(ORACLES),
         metavar="NAME",
-        help=f"how violated constraints are looked for: {', '.join(sorted(ORACLES))} (default: chosen)",
+        help=f"oracle that finds violations: {', '.join(sorted(ORACLES))} (default: automatic)",
     )
+    parser.add_argument("--master", type=_master, metavar="NAME", help="solver of the finite programs (default: highs)")
+    parser.add_argument("--seed", type=seed, metavar="S", help="random seed of the oracles (default: 0)")
+    parser.add_argument("--max-iterations", type=count, metavar="N", help="stop after N iterations (default: 1000)")
     parser.add_argument(
-        "--master", type=_master, metavar="NAME", help="who solves the finite programs (default: highs)"
+        "--time-limit", type=positive, metavar="SECONDS", help="stop after SECONDS with the best bounds so far"
     )
-    parser.add_argument("--seed", type=seed, metavar="S", help="for oracles that draw points (default: 0)")
-    parser.add_argument("--max-iterations", type=count, metavar="N", help="stop after so many (default: 1000)")
-    parser.add_argument("--time-limit", type=positive, metavar="SECONDS", help="stop with the best bounds so far")
     switch = argparse.BooleanOptionalAction
-    parser.add_argument("--polish", action=switch, help="finish with Newton steps, or not (default: do)")
-    parser.add_argument("--sample-first", action=switch, help="look at samples before proofs, or not (default: do)")
-    parser.add_argument("--warm-start", type=Path, metavar="FILE", help="start from a solution that --save wrote")
-    parser.add_argument("--report", type=Path, metavar="FILE", help="write a page about the solution (.html)")
+    parser.add_argument("--polish", action=switch, help="finish with Newton steps (default: yes)")
+    parser.add_argument("--sample-first", action=switch, help="look for violations in samples first (default: yes)")
+    parser.add_argument("--warm-start", type=Path, metavar="FILE", help="start from a solution written by --save")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write an HTML report (.html)")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="save a picture of the violation (.png, .pdf, .svg)")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="save the solution, to be read with lsip.Answer.load")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="save the solution; lsip.load reads it")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the last relaxation (.mps, .lp)")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON, and nothing else")
-    parser.add_argument("--quiet", action="store_true", help="say nothing unless something goes wrong")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON only")
+    parser.add_argument("--quiet", action="store_true", help="print errors only")
     parser.set_defaults(run=run)
 
 

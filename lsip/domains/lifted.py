@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..lifetime import Remembered
+from ..lifetime import remembered
 from .ball import Ball
 from .base import Array, Domain
 from .box import Box
@@ -50,15 +49,9 @@ class Lifted:
         return int(self.place.shape[1])
 
 
-_known = Remembered[Domain, tuple[Lifted, ...]]()
-
-
+@remembered
 def lifted(domain: Domain) -> tuple[Lifted, ...]:
     """The parts of a union, each so described; nothing where one of them is not known to be convex. Found once."""
-    return _known.of(domain, partial(_lifted, domain))
-
-
-def _lifted(domain: Domain) -> tuple[Lifted, ...]:
     members = domain.members if isinstance(domain, Union) else (domain,)
     parts = [_points(part) if isinstance(part, Finite) else _one(part, _deep(part)) for part in members]
     return tuple(p for p in parts if p is not None) if all(p is not None for p in parts) else ()

@@ -326,7 +326,7 @@ class Variable(Affine, Generic[Value]):
     """
 
     _value: Value | None
-    hint = "Its bounds `lower` and `upper` can be, and constraints can be written, as in x >= 0."
+    hint = "Assign its bounds `lower` and `upper`, or write constraints such as x >= 0."
     hidden = False  # whether it stands for a part of the model, and is not shown
 
     @overload
@@ -573,10 +573,9 @@ class Constraint(Statement):
 
     def advice(self) -> str:
         return (
-            f"The constraint {text(self)} has no truth value and is no number; hand it to forall or to a Problem. "
-            "Write `0 <= e` and `e <= 1` instead of `0 <= e <= 1`; there is no `if`, `and`, max or sum of constraints, "
-            "and an np.array of expressions cannot be compared: use np.stack([…]). Nor can what pandas and xarray make "
-            "of one: write x @ df.T <= b rather than df @ x <= b."
+            f"The constraint {text(self)} cannot be used as a bool or a number; pass it to forall or Problem. Write "
+            "`0 <= e` and `e <= 1` instead of `0 <= e <= 1`. Constraints do not work in `if`, `and`, max or sum. To "
+            "compare an np.array of expressions, use np.stack([…]); with pandas or xarray, write x @ df.T <= b."
         )
 
     def __array_function__(
@@ -617,8 +616,8 @@ def refuse(op: str, operands: tuple[Item, ...]) -> NotAffineError:
     squared = op == "np.square" or (op == "np.power" and listed.endswith(", 2"))
     return NotAffineError(
         f"{op}({listed}) is not affine in the decision variable{'s' if len(names) > 1 else ''} {', '.join(names)}. "
-        "Coefficients may depend on the index in any way, on the variables not at all."
-        + (" A sum of squares is least, or below e², where np.linalg.norm is least, or below e." if squared else "")
+        "Coefficients may depend on the index, not on the variables."
+        + (" Instead of a sum of squares, minimise np.linalg.norm: it has the same minimiser." if squared else "")
     )
 
 
@@ -828,7 +827,7 @@ def compare(a: Read, b: Read, symbol: str, flipped: bool) -> Constraint | Condit
         if symbol == "<":
             raise ModelError(
                 f"Strict inequalities have no minimum: write <= or >= in {text(origin)}. A comparison with a variable "
-                "is a constraint and has no truth value, so that no `if`, max, min or sorted can ask for it."
+                "is a constraint; it cannot be used as a bool, as `if`, max, min and sorted do."
             )
         body = _LINEAR["subtract"](a, b) if isinstance(a, Affine) else _add(a, _negative(Affine.of(b)))
         ends = body.offset.value if isinstance(body.offset, Constant) else np.zeros(0)

@@ -94,13 +94,13 @@ def compare_convex(a: Read | Convex, b: Read | Convex, symbol: str, flipped: boo
     origin = (">" + symbol[1:], b, a) if flipped else (symbol, a, b)
     if symbol == "<":
         raise ModelError(
-            f"Strict inequalities have no minimum: write <= or >= in {text(origin)}. A comparison with a variable has "
-            "no truth value: use np.maximum and np.minimum instead of max and min."
+            f"Strict inequalities have no minimum: write <= or >= in {text(origin)}. A comparison with a variable "
+            "cannot be used as a bool: use np.maximum and np.minimum instead of max and min."
         )
     if symbol == "==":
         raise NotConvexError(
-            f"{text(origin)} does not hold on a convex set of variables, as no equality of a maximum, a norm or an "
-            "absolute value does. Write <= where that is enough, and put what it is equal to into the objective."
+            f"{text(origin)} is not convex: a maximum, a norm or an absolute value cannot be in an equality. Write <= "
+            "and minimise the larger side, if that is enough."
         )
     return at_most_zero(subtract(a, b), origin)
 
@@ -112,9 +112,9 @@ def at_most_zero(body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
         raise ModelError(f"{text(origin)} cannot hold, since no number is infinite.")
     if any((atoms.signs < 0).any() for atoms in body.atoms):
         raise NotConvexError(
-            f"{text(origin)} does not hold on a convex set of variables: what is convex (np.abs, np.maximum, np.max, a "
-            "norm) has to be on the smaller side, what is concave (np.minimum, np.min) on the larger one. Where the "
-            "sign of what is inside is known, write it without; otherwise solve one problem for each of its signs."
+            f"{text(origin)} is not convex: np.abs, np.maximum, np.max and norms must be on the smaller side, "
+            "np.minimum and np.min on the larger side. If you know the sign of the argument, leave out np.abs; "
+            "otherwise solve one problem for each sign."
         )
     return lowered(body, origin)
 
@@ -203,7 +203,7 @@ def convex_objective(u: Convex, maximise: bool, over: tuple[Index, ...]) -> tupl
     if any(((s > 0) if maximise else (s < 0)).any() for s in signs):
         raise NotConvexError(
             f"{word} {u} is not convex: np.abs, np.maximum, np.max and norms can be minimised, np.minimum and np.min "
-            "maximised. Where the sign of what is inside is known, write it without."
+            "maximised. If you know the sign of the argument, leave out np.abs."
         )
     t = goal.variable
     body = add(t, negative(u)) if maximise else add(u, linear_rule("negative", (t,)))

@@ -309,7 +309,7 @@ class Condition(Statement):
 
     def advice(self) -> str:
         return (
-            f"{text(self)} is a comparison of index expressions: it has no truth value and is no number. Use it in "
+            f"{text(self)} is a comparison of index expressions; it cannot be used as a bool or a number. Use it in "
             "np.where(condition, a, b) instead of `if`, np.where(condition, 1, 0) for 0 and 1, and np.maximum and "
             "np.minimum instead of max and min."
         )

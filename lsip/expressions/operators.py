@@ -115,14 +115,14 @@ class Operators(Generic[Taken, Made, Told]):
 
     def __bool__(self) -> bool:
         raise ModelError(
-            "An expression has no truth value. Write `0 <= e` and `e <= 1` as two constraints, not `0 <= e <= 1`, and "
+            "An expression cannot be used as a bool. Write `0 <= e` and `e <= 1` as two constraints, not `0 <= e <= 1`; "
             "use np.where(condition, a, b) instead of `if`."
         )
 
     def _no_number(self, *_: object) -> NoReturn:
         raise ConversionError(
-            f"{self} stands for many numbers, so it cannot become one, nor be written into an array of numbers. Use "
-            "NumPy's functions, such as np.sin, instead of those of math; np.stack([…]) puts expressions together."
+            f"{self} is not a number and cannot be stored in an array of numbers. Use NumPy's functions, such as "
+            "np.sin, instead of those of math; np.stack([…]) makes an array of expressions."
         )
 
     def __float__(self) -> float:
@@ -136,16 +136,16 @@ class Operators(Generic[Taken, Made, Told]):
     def __setattr__(self, name: str, value: object) -> None:
         # Rules write the origin, for printing, when all the rest is in place: with it an expression is complete.
         if name != "origin" and "origin" in self.__dict__:
-            raise FixedError(f"`{name}` of {self} cannot be set: a part of a model stays as it was made. {self.hint}")
+            raise FixedError(f"`{name}` of {self} cannot be set: parts of a model are immutable. {self.hint}")
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        raise FixedError(f"`{name}` of {self} cannot be deleted: a part of a model stays as it was made.")
+        raise FixedError(f"`{name}` of {self} cannot be deleted: parts of a model are immutable.")
 
     def __setitem__(self, key: object, value: object) -> None:
         raise FixedError(
-            f"Elements of {self} cannot be set: an expression stays as it was made. Write a constraint, such as "
-            "x[0] == 1, to fix a variable, and np.stack([…]) to put an array together."
+            f"Elements of {self} cannot be set: expressions are immutable. Write a constraint, such as "
+            "x[0] == 1, to fix a variable, and np.stack([…]) to make an array of expressions."
         )
 
     def __delitem__(self, key: object) -> None:
@@ -380,8 +380,8 @@ def as_objects(expression: Indexed, dtype: DTypeLike | None, frame: FrameType | 
     """
     if dtype is not None and np.dtype(dtype) != OBJECT:
         raise ConversionError(
-            f"{expression} stands for many numbers and cannot be written into an array of them ({np.dtype(dtype)}). "
-            "Work with it as it is; np.stack([…]) puts expressions together."
+            f"{expression} is not a number and cannot be stored in an array of numbers ({np.dtype(dtype)}). "
+            "Use it directly; np.stack([…]) makes an array of expressions."
         )
     caller = frame.f_back.f_globals.get("__name__", "") if frame is not None and frame.f_back is not None else ""
     if caller.startswith("scipy.interpolate."):

@@ -22,11 +22,11 @@ from ..validation import MOST_AXES, Array, shown
 from .affine import Affine, Term, Variable
 from .arrangements import Gather, Join
 from .decision_rule import DecisionRule, EntrySlice
+from .dependent_monomials import Entry, dependent_monomials
 from .folds import Pieces, breaks_of, fold, is_affine, refuse_outside
 from .graph import Constant, Expression, Index, as_expression
 from .operands import Ints
 from .printing import text
-from .spanned import Entry, spanned
 
 Seen = Expression | Sequence["Seen"] | None
 
@@ -67,7 +67,7 @@ class Rule(Affine):
     1.0 [1.25 1.5 ]
     """
 
-    hint = "Constraints can be written, as in forall(z, rule >= 0)."
+    hint = "Write constraints such as forall(z, rule >= 0)."
 
     def __init__(
         self,
@@ -89,7 +89,9 @@ class Rule(Affine):
         parts, self.parts = ((), ()) if is_affine(pieces) or not entries else _parts(entries, degree, pieces)
         given = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
         k = len(exponents) + len(self.parts)
-        most = np.where(np.append(spanned(entries, exponents), np.zeros(len(self.parts), dtype=bool)), 0.0, np.inf)
+        most = np.where(
+            np.append(dependent_monomials(entries, exponents), np.zeros(len(self.parts), dtype=bool)), 0.0, np.inf
+        )
         self.coefficients = Coefficients(self, (*given, k), name, most)
         self.name, self.entries, self.exponents = self.coefficients.name, entries, exponents
         size = self.coefficients.size // k
@@ -122,7 +124,7 @@ class Rule(Affine):
 class Coefficients(Variable):
     """What is decided about a rule: a variable with one more axis, along which its monomials are."""
 
-    hint = "Its bounds `lower` and `upper` can be."
+    hint = "Assign its bounds `lower` and `upper`."
 
     def __init__(self, rule: Rule, shape: tuple[int, ...], name: str | None, most: Array) -> None:
         self.rule = rule

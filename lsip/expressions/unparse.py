@@ -11,14 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from ..lifetime import Remembered
+from ..lifetime import remembered
 from .affine import Affine
 from .convex import Convex
 from .graph import Constant, Expression, in_order
 from .operations import Add, Multiply, Negate
 from .printing import Origin, multiple, total
 
-_numbers = Remembered[Expression, dict[int, float | None]]()
+
+@remembered
+def _numbers(node: Expression) -> dict[int, float | None]:
+    """By the places of its elements."""
+    return {}
 
 
 def _typed(parts: list[Any], shape: tuple[int, ...]) -> Origin:
@@ -51,7 +55,7 @@ class Element:
         """The number that it is; None if it is none. Each element of a node is looked at once."""
         for element in in_order(self, Element._unknown, Element._held):
             node, k = element._held()
-            known = _numbers.of(node, dict)
+            known = _numbers(node)
             if k in known:
                 continue
             if not isinstance(node, Negate | Multiply | Add):
@@ -66,12 +70,12 @@ class Element:
     def _unknown(self) -> list[Element]:
         """Those of its parts that decide which number it is, unless that is known."""
         node, k = self._held()
-        known = _numbers.of(node, dict)
+        known = _numbers(node)
         return self._parts() if k not in known and isinstance(node, Negate | Multiply | Add) else []
 
     def _known(self) -> float | None:
         node, k = self._held()
-        return _numbers.of(node, dict)[k]
+        return _numbers(node)[k]
 
     @property
     def origin(self) -> Origin:

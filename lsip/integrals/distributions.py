@@ -27,7 +27,7 @@ from ..expressions.tape import Tape
 from ..expressions.undefined import refuse_undefined
 from ..validation import numbers
 from .quadrature import means
-from .sheet import between
+from .unit_cube_map import between
 from .volume import ExactNumbers
 from .volume import between as enclosing
 

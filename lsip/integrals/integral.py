@@ -29,7 +29,7 @@ from ..expressions.undefined import coordinates, refuse_undefined
 from ..validation import Array, numbers, shown
 from .distributions import Distribution, read_distribution
 from .quadrature import means
-from .sheet import sheet
+from .unit_cube_map import unit_cube_map
 from .volume import ExactNumbers, Volume, between, mean, volume
 
 Indices = Index | Sequence[Index]
@@ -212,7 +212,7 @@ class Integrand:
         if found is not None:
             return size.exactly([mean(p, self.domain) for p in found.rational])
         refuse_undefined((formula,), self.indices, self.domain, "An integrand")
-        chart = sheet(self.domain)
+        chart = unit_cube_map(self.domain)
         u, instead, density = chart.pulled_back(self.indices)
         if not chart.dim:
             return size.times(Tape((formula,), (u,), instead).enclose(np.zeros((1, 1)), np.zeros((1, 1)))[0])

@@ -18,7 +18,7 @@ from ..expressions.graph import Expression
 from ..expressions.interval import Interval
 from ..expressions.polynomials import neighbours
 from ..expressions.ring import Exponents, Polynomial
-from ..lifetime import Remembered
+from ..lifetime import remembered
 
 PI = Interval(np.array([3.141592653589793]), np.array([3.1415926535897936]))
 
@@ -107,12 +107,15 @@ def mean(p: Polynomial, domain: Domain) -> Fraction:
     return sum((c * _monomial(e, domain) for e, c in p.items()), Fraction(0))
 
 
-_means = Remembered[Domain, dict[Exponents, Fraction]]()
+@remembered
+def _means(domain: Domain) -> dict[Exponents, Fraction]:
+    """By the exponents."""
+    return {}
 
 
 def _monomial(e: Exponents, domain: Domain) -> Fraction:
     """The mean of y^e; found once for every set."""
-    means = _means.of(domain, dict)
+    means = _means(domain)
     if e not in means:
         means[e] = _computed(e, domain)
     return means[e]

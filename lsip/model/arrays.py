@@ -12,12 +12,12 @@ from scipy import sparse
 
 from ..errors import ModelError
 from ..masters.base import is_sparse
+from ..oracles.base import Array
 from ..validation import OBJECT, members, numbers, shown
 from ..validation import matrix as sparse_matrix
 from .callables import Family, compile_family
 from .families import RowFamily
 
-Array = NDArray[np.float64]
 Table: TypeAlias = ArrayLike | sparse.csr_matrix
 Pair = Sequence[float | None]  # a lower and an upper bound, None where there is none
 Pairs = ArrayLike | Pair | Sequence[Pair]  # one for all variables, or one for each

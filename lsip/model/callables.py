@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from ..deadline import EFFORT
@@ -30,14 +30,13 @@ from ..expressions.undefined import coordinates
 from ..legible import legible_repr, legibly
 from ..masters.base import is_sparse
 from ..oracles.attained import discrete_points
+from ..oracles.base import Array, Ints
 from ..validation import numbers, shown
 from .black_box_rows import COMPARISON, BlackBoxRows
 from .declared_rows import DeclaredRows
 from .families import RowFamily, RowFunctions
 from .legend import Legend
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
 Function = Callable[[Any], Any]
 
 

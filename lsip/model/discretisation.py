@@ -24,12 +24,12 @@ from ..masters.base import FiniteProgram, Matrix
 from ..masters.checked import open_program
 from ..masters.highs import HIGHS
 from ..masters.written import Sides
+from ..oracles.base import Array
 from ..validation import NO_NUMBERS, axes, is_mapping
 from .families import RowFamily
 from .program import Program
 from .quantified import ONCE
 
-Array = NDArray[np.float64]
 Points = int | ArrayLike  # of one index set: how many an axis, or which
 Chosen = Points | Sequence[Points] | Mapping[Index, Points]  # of all families
 

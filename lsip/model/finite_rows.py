@@ -8,7 +8,6 @@ from math import gcd, lcm
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import ModelError
@@ -19,10 +18,9 @@ from ..expressions.polynomials import Polynomials
 from ..expressions.printing import text
 from ..expressions.sums import DoubleDouble, together, totals
 from ..expressions.tape import Tape, constant_value
+from ..oracles.base import Array
 from ..validation import CONSECUTIVE
 from .quantified import Offsets
-
-Array = NDArray[np.float64]
 
 
 class FiniteBlock(NamedTuple):

@@ -11,18 +11,15 @@ from pathlib import Path
 from types import EllipsisType
 from typing import Any, Never, Protocol, TypeVar, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..expressions.affine import Affine, Value, Variable
 from ..expressions.convex import Convex
 from ..expressions.graph import Expression
 from ..masters import MasterFactory
 from ..oracles import Oracle
+from ..oracles.base import Array
 from ..registered import Registered
 from .status import Status
 
-Array = NDArray[np.float64]
 Model = TypeVar("Model")
 Solved = TypeVar("Solved", contravariant=True)
 

@@ -6,18 +6,16 @@ those has units that are wrong by any factor; so such columns are looked for, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..deadline import EFFORT, check
-from ..lifetime import Remembered
-from ..oracles.base import Ints
+from ..lifetime import remembered
+from ..oracles.base import Array, Ints
 from .families import RowFamily, RowFunctions
 
-Array = NDArray[np.float64]
 NOTHING = 1e-290  # enclosures of zero are about 1e-300 wide
 
 
@@ -38,22 +36,28 @@ class PeakTuning:
 
 
 TUNING = PeakTuning()
-# What is known of rows in one unit is known in all, so it lies beside these.
-_sampled = Remembered[RowFunctions, tuple[Array, Array]]()
-_known = Remembered[RowFunctions, tuple[Array, bool]]()
 
 
 def sampled(family: RowFamily) -> tuple[Array, Array]:
     """Coefficients (N, p, K) and right-hand sides (N, p) at a few points all over the index set; computed once."""
-    rows = family.source
-    a, b = _sampled.of(rows, lambda: rows.rows(points_of(family)))
+    a, b = _sampled(family.source)
     return (a, b) if family.units is None else (a * family.units[:, :-1], b * family.units[:, -1])
+
+
+@remembered
+def _sampled(rows: RowFunctions) -> tuple[Array, Array]:
+    """The same of rows in no units, since what is known in one is known in all."""
+    return rows.rows(_points(rows))
 
 
 def points_of(family: RowFamily) -> Array:
     """A few points all over the index set."""
-    count = int(np.clip(EFFORT.batch // (family.columns.size + 1), 4, TUNING.sample))
-    return np.concatenate([family.domain.grid(1), family.domain.spread(count)])
+    return _points(family.source)
+
+
+def _points(rows: RowFunctions) -> Array:
+    count = int(np.clip(EFFORT.batch // (prod(rows.shape) + 1), 4, TUNING.sample))
+    return np.concatenate([rows.domain.grid(1), rows.domain.spread(count)])
 
 
 def largest(family: RowFamily) -> tuple[Array, Array]:
@@ -70,36 +74,32 @@ def largest(family: RowFamily) -> tuple[Array, Array]:
 
 def peaks(family: RowFamily) -> Array:
     """Index points (k, m) at which columns are large that a sample hardly sees."""
-    return _followed(family)[0]
+    return _followed(family.source)[0]
 
 
 def unseen(family: RowFamily) -> bool:
     """Whether columns may be far larger somewhere than at the points that are known: then units say little."""
-    return _followed(family)[1]
+    return _followed(family.source)[1]
 
 
-def _followed(family: RowFamily) -> tuple[Array, bool]:
-    """Both; found once."""
-    return _known.of(family.source, partial(_found, family))
-
-
-def _found(family: RowFamily) -> tuple[Array, bool]:
+@remembered
+def _followed(rows: RowFunctions) -> tuple[Array, bool]:
     """Such points, and whether there may be others that were not found.
 
     Every column that may grow far beyond its sample is followed into the half of its box that promises more. It ends
     where no more is hidden than was seen, or at its peak, where a value is about as large as the bound.
     """
-    domain, points = family.domain, [np.zeros((0, family.domain.dim))]
-    if not family.enclosable or family.linear is not None:
+    domain, points = rows.domain, [np.zeros((0, rows.domain.dim))]
+    if not rows.enclosable or rows.linear is not None:
         return points[0], False
 
-    def largest(lower: Array, upper: Array, rows: Ints) -> Array:
+    def largest(lower: Array, upper: Array, which: Ints) -> Array:
         """The sizes of the coefficients of these rows over boxes; -inf where they are not known."""
-        box = family.source.enclosed(lower, upper, rows)[:, :-1]
+        box = rows.enclosed(lower, upper, which)[:, :-1]
         size = np.maximum(np.abs(box.lo), np.abs(box.hi))
         return np.where(np.isnan(size), -np.inf, size)
 
-    seen = np.maximum(np.abs(sampled(replace(family, units=None))[0]).max(axis=0), NOTHING)
+    seen = np.maximum(np.abs(_sampled(rows)[0]).max(axis=0), NOTHING)
     p, k = seen.shape
     bounds = largest(np.tile(domain.lower, (p, 1)), np.tile(domain.upper, (p, 1)), np.arange(p))
     most = EFFORT.entries // max(k, 1)

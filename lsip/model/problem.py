@@ -21,11 +21,10 @@ from ..legible import legibly
 from ..validation import shown, title
 from .batch import Rows, solve_many
 from .callables import FamilyOn
-from .compilation import Written
+from .compilation import Parts, Written
 from .constraints import Statements, flattened, objective_of
 from .discretisation import Chosen, FiniteLP, discretise, to_cvxpy
 from .method import Answer, Method, Solvable, ready
-from .parts import Parts
 from .printed import model_latex, model_text
 from .problem_file import WHAT, goal_of, problem_data, read_problem
 from .program import Program

@@ -23,7 +23,6 @@ from math import comb, prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..deadline import EFFORT
 from ..errors import ModelError
@@ -37,6 +36,7 @@ from ..expressions.parameter import Parameter
 from ..expressions.printing import text as printed
 from ..expressions.rule import Coefficients, Rule
 from ..expressions.serialize import Data, Writer, finite_or_none, read_steps, step_schema
+from ..oracles.base import Array
 from ..schema import Either, Schema, conform, demand, flag, missing, number, text, whole
 from ..validation import is_mapping
 from .callables import FamilyOn
@@ -45,7 +45,6 @@ from .formula_file import AFFINE, CONVEX, FormulaReader, FormulaWriter
 from .restated import stated
 from .statements import ForAll, check_indices
 
-Array = NDArray[np.float64]
 Quantity = Affine | Convex
 FORMAT, VERSION = "lsip-problem", 1
 WHAT = "a problem written by Problem.save"

@@ -18,6 +18,7 @@ from ..cones import ConeRows
 from ..errors import ModelError
 from ..legible import legibly
 from ..masters.written import Sides
+from ..oracles.base import Array
 from ..rounding import check_rounding
 from ..validation import shown
 from .arrays import Pairs, Table, read_arrays
@@ -25,8 +26,6 @@ from .callables import Family
 from .families import RowFamily
 from .method import Solvable, ready
 from .violation import FamilyViolation
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

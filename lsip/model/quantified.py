@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -20,16 +20,13 @@ from ..expressions.operations import Negate
 from ..expressions.parameter import Parameter, Values
 from ..expressions.sums import DoubleDouble, together, totals
 from ..expressions.undefined import coordinates
-from ..oracles.memory import Memory
 from .callables import FamilyOn, compile_family
 from .declared_rows import DeclaredRows
 from .directed_rows import DirectedRows
 from .families import RowFamily
 from .legend import Legend
 
-Array = NDArray[np.float64]
 Offsets = dict[Variable, Any]
-Memories = Callable[[tuple["Quantified", ...]], Memory]  # what is known of the boxes of constraints
 
 
 class Quantified(Protocol):
@@ -98,7 +95,7 @@ def labels_of(constraint: Constraint) -> tuple[str, ...]:
     return (name,) if body.size == 1 else tuple(several(i) for i in range(body.size))
 
 
-def family_of(members: tuple[Quantified, ...], offsets: Offsets, values: Values, memory: Memories) -> RowFamily:
+def family_of(members: tuple[Quantified, ...], offsets: Offsets, values: Values) -> RowFamily:
     """Constraints over the same indices as one family, so that they share all work on the index."""
     indices = members[0].indices
     if members[0].directions:
@@ -113,8 +110,7 @@ def family_of(members: tuple[Quantified, ...], offsets: Offsets, values: Values,
         return tuple(label for m in members for label in labels_of(m.constraint))
 
     legend = Legend(name, labels, coordinates(indices), indices, 0 if isinstance(members[0], Once) else None)
-    found = declared_family(legend, _product([i.domain for i in indices]), body, offsets, values, _origins(members))
-    return replace(found, memory=memory(members))
+    return declared_family(legend, _product([i.domain for i in indices]), body, offsets, values, _origins(members))
 
 
 def _origins(members: tuple[Quantified, ...]) -> tuple[Hashable, ...]:

@@ -21,8 +21,7 @@ from ..expressions.polynomials import Polynomials
 from ..expressions.ring import Polynomial, affine, ratio, substituted, summed
 from ..expressions.signs import nonnegative_on
 from ..expressions.tape import Tape
-
-Array = NDArray[np.float64]
+from ..oracles.base import Array
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from operator import mul
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..domains import Box, Domain, Interval, Union
 from ..errors import ModelError
@@ -30,14 +29,14 @@ from ..expressions.printing import text
 from ..expressions.ring import Polynomial, Ring, affine, substituted
 from ..expressions.substitution import numbers_of
 from ..expressions.sums import DoubleDouble
-from ..lifetime import Remembered
+from ..lifetime import remembered
+from ..oracles.base import Array
 from .far_out import FarOut, FarOutError, far_body
 from .identities import polynomials_of
 
 if TYPE_CHECKING:
     from .program import Layout
 
-Array = NDArray[np.float64]
 Unbounded = tuple[Index, Domain, Ints, list[Any]]  # an index, its box, the coordinates without ends, and their shifts
 LENGTHS = (0, 2, 4, 8, 12, -4)  # exponents of the length at which far out begins, one after another
 POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -328,14 +327,17 @@ def _degrees(body: Affine, moved: list[list[Polynomial]], axes: list[int]) -> li
     return degrees
 
 
-_known_parts = Remembered[Index, dict[tuple[int, Domain], tuple[Part, ...]]]()  # as long as the index lives
+@remembered
+def _known_parts(endless: Index) -> dict[tuple[int, Domain], tuple[Part, ...]]:
+    """By the exponent and the box."""
+    return {}
 
 
 def _parts(
     endless: Index, box: Domain, free: Ints, shifts: list[tuple[Fraction, int, bool]], exponent: int
 ) -> tuple[Part, ...]:
     """The part near the end, and one for every side on which a coordinate may be the largest; the same for all rows."""
-    kept = _known_parts.of(endless, dict)
+    kept = _known_parts(endless)
     if (exponent, box) not in kept:
         kept[exponent, box] = tuple(_made(endless, box, free, shifts, exponent))
     return kept[exponent, box]

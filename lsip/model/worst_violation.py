@@ -7,18 +7,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..deadline import within
 from ..errors import ModelError, OutOfTime
 from ..expressions import Variable
 from ..legible import legible_repr
 from ..oracles import EnclosableViolation, Separation, prover, sought, supremum
+from ..oracles.base import Array
 from ..validation import is_mapping, numbers, real
 from .program import Program
 from .unbounded import placements
 
-Array = NDArray[np.float64]
 Values = ArrayLike | Mapping[Variable, ArrayLike]  # of all variables in a row, or of each
 
 

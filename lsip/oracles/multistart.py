@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..domains import Domain
-from ..lifetime import Remembered
+from ..lifetime import remembered
 from ..validation import choice, whole
 from .attained import attained, discrete_points, distinct, unproven
 from .base import Array, Separation, Violation, maximises
@@ -80,12 +80,15 @@ class Multistart:
         return points[rows[chosen]], components[chosen]
 
 
-_samples = Remembered[Domain, dict[int, tuple[Array, NDArray[np.intp]]]]()
+@remembered
+def _samples(domain: Domain) -> dict[int, tuple[Array, NDArray[np.intp]]]:
+    """By their size."""
+    return {}
 
 
 def _sample(domain: Domain, size: int) -> tuple[Array, NDArray[np.intp]]:
     """About `size` points (N, m) spread over the domain, and the neighbours (N, q) of each; not to be changed."""
-    known = _samples.of(domain, dict)
+    known = _samples(domain)
     if size not in known:
         known[size] = _spread(domain, size)
     return known[size]

@@ -78,7 +78,7 @@ class Certificate:
     found again, enclosed, wherever the bound is computed.
 
     Where they are `confined`, the multipliers themselves bound the variables of all feasible points that are no worse
-    than `upper`, so that nothing has to balance exactly (`lsip.proof.confinement`).
+    than `upper`, so that nothing has to balance exactly (`lsip.proof.dual_bound_tightening`).
     """
 
     kind: str  # "optimal", "infeasible", "unbounded" or "none"

@@ -74,7 +74,7 @@ class Dual:
 
 
 @dataclass(frozen=True, eq=False)
-class Weighed:
+class LagrangianBound:
     """What a combination of rows proves: c x >= `base` + the least of r (x - z), which is at least -`charge`."""
 
     base: float
@@ -195,7 +195,7 @@ def _block(rows: Rows, dual: Dual) -> tuple[Matrix, Matrix]:
     return (sparse.csc_matrix(mid), sparse.csc_matrix(rad)) if is_sparse(mid) else (mid, rad)
 
 
-def weigh(c: Array, rows: Rows, dual: Dual, centre: Array, exactly: bool = True) -> Weighed | None:
+def lagrangian_bound(c: Array, rows: Rows, dual: Dual, centre: Array, exactly: bool = True) -> LagrangianBound | None:
     """What the dual proves about the objective c x, written around `centre`; None if its multipliers do not exist.
 
     `exactly` looks for more than intervals prove at once. In columns where r vanishes, any number is as good a centre
@@ -217,7 +217,7 @@ def weigh(c: Array, rows: Rows, dual: Dual, centre: Array, exactly: bool = True)
             charge = _charged(rows.implied[:2], reduced, centre, dual)
     if len(dual.balanced):
         charge[_implied(rows, c, dual, np.flatnonzero(~np.isfinite(charge)))] = 0.0
-    return Weighed(base, reduced, charge, weight, size)
+    return LagrangianBound(base, reduced, charge, weight, size)
 
 
 def base_of(c: Array, rows: Rows, dual: Dual, weight: Interval, centre: Array) -> tuple[float, float]:
@@ -295,7 +295,7 @@ def _is_combination(table: Array, column: int, known: Ints, shares: Array) -> bo
     return not any(left.values())
 
 
-def loose_columns(weighed: Weighed, allowed: float) -> Mask:
+def loose_columns(weighed: LagrangianBound, allowed: float) -> Mask:
     """The columns with the largest charges, such that all others together cost no more than can be afforded."""
     order = np.argsort(weighed.charge, kind="stable")
     mask: Mask = np.zeros(len(order), dtype=bool)

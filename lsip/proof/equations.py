@@ -8,7 +8,6 @@ are named; what differs by more contradicts itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 from scipy import linalg, sparse
@@ -16,7 +15,7 @@ from scipy.sparse.linalg import splu
 
 from ..deadline import PACE, afford, afford_factors
 from ..expressions.interval import EPS
-from ..lifetime import Remembered
+from ..lifetime import remembered
 from ..model.program import Program
 from .certificate import Array, Ints, nowhere
 from .rows import Mask
@@ -42,15 +41,9 @@ def equations(program: Program) -> Mask:
     return found
 
 
-_pairs = Remembered[Program, tuple[Ints, Ints]]()
-
-
+@remembered
 def opposites(program: Program) -> tuple[Ints, Ints]:
     """Inequalities that are exactly opposite to each other, the first and the second ones; found once."""
-    return _pairs.of(program, partial(_opposites, program))
-
-
-def _opposites(program: Program) -> tuple[Ints, Ints]:
     known: dict[tuple[bytes, bytes, float], int] = {}
     pairs: list[tuple[int, int]] = []
     rows = program.A

@@ -6,12 +6,16 @@ import numpy as np
 from scipy import sparse
 
 from ..deadline import EFFORT
-from ..lifetime import Remembered
+from ..lifetime import remembered
 from ..masters.checked import linear_program
 from ..model.program import Program
 from .certificate import Array, Ints
 
-_found = Remembered[Program, Array | None]()
+
+@remembered
+def _found(program: Program) -> list[Array | None]:
+    """The point, once it was looked for."""
+    return []
 
 
 def interior(program: Program, size: Array, pairs: tuple[Ints, Ints]) -> Array | None:
@@ -20,7 +24,10 @@ def interior(program: Program, size: Array, pairs: tuple[Ints, Ints]) -> Array |
     `size` (n,) is what counts as large for each variable, and `pairs` are rows that are opposite to each other. The
     point is found once for every program.
     """
-    return _found.of(program, lambda: _deepest(program, size, pairs))
+    found = _found(program)
+    if not found:
+        found.append(_deepest(program, size, pairs))
+    return found[0]
 
 
 def _deepest(program: Program, size: Array, pairs: tuple[Ints, Ints]) -> Array | None:

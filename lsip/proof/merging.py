@@ -3,7 +3,7 @@
 Such an objective lies on the boundary of the cone of all rows, or by rounding next to it, and there is no direction in
 which all multipliers grow. So atoms that are close together are merged at their centre, which Newton's steps find to
 the last digit with what is left over in rational numbers; and the very little that is left over then is shared among
-other atoms by a linear program in its own units. All of it is a proposal; `dual.weigh` has the last word.
+other atoms by a linear program in its own units. All of it is a proposal; `dual.lagrangian_bound` has the last word.
 """
 
 from __future__ import annotations

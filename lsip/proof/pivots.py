@@ -6,6 +6,7 @@ many small ones cost what each costs by itself; finite rows that reach across bl
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,8 @@ from scipy.sparse.linalg import splu
 from ..deadline import EFFORT, PACE, afford
 from ..masters.base import Matrix, is_sparse
 from .certificate import Array, Ints, nowhere
+from .direction import gaps
+from .dual import TUNING as WEIGHING
 from .linear_algebra import ROUNDING, most_in_rows, triangular
 from .rows import Mask, Rows
 
@@ -159,3 +162,60 @@ def whitened(block: Array) -> Array:
     if diagonal.min(initial=np.inf) <= ROUNDING * diagonal.max(initial=0.0):
         return block
     return triangular(factor, block.T, transposed=True).T
+
+
+def strong_rows(rows: Rows, room: Array, columns: Ints) -> Iterator[tuple[Mask, Array]]:
+    """Rows that weigh enough to be a basis, and how gladly each is taken: beside the heaviest, or in no units at all.
+
+    What a row weighs in a column, beside the heaviest there, does not depend on the units of either.
+    """
+    always = rows.equal | (rows.conic & (room > 0))
+    largest = float(room.max(initial=0.0))
+    yield (room > WEIGHING.likely * largest) | always, np.where(rows.equal, largest, room)
+    size = abs(rows.mid[:, columns])
+    room = filled(size, room, rows.equal)
+    share = _share(size, room)
+    yield (share > WEIGHING.likely) | always, room * room / np.where(share > 0, share, 1.0)
+
+
+def _share(size: Matrix, room: Array) -> Array:
+    """How much each row weighs in the column in which it weighs most, beside the heaviest there."""
+    if is_sparse(size):
+        terms = sparse.diags_array(room) @ size
+        most = terms.max(axis=0).toarray().ravel()
+        share = (terms @ sparse.diags_array(1 / np.where(most > 0, most, 1.0))).max(axis=1)
+        return np.asarray(share.toarray()).ravel()
+    terms = size * room[:, None]
+    most = terms.max(axis=0, initial=0.0)
+    found: Array = (terms / np.where(most > 0, most, 1.0)).max(axis=1, initial=0.0)
+    return found
+
+
+def appeal_of(rows: Rows, room: Array, centre: Array) -> Array:
+    """How gladly a row is taken into the basis: for its weight, and otherwise for having little slack."""
+    size, gap = rows.norms, gaps(rows, centre)
+    share = room * size
+    share = share / max(float(share.max(initial=0.0)), 1e-300)
+    usual = float(np.median(gap[np.isfinite(gap)])) if np.isfinite(gap).any() else 1.0
+    appeal: Array = np.maximum(share, 1e-3 / (1.0 + gap / max(usual, 1e-300))) / size
+    return np.where(rows.equal, appeal.max(initial=0.0), appeal)
+
+
+def filled(size: Matrix, room: Array, equal: Mask) -> Array:
+    """The room of every row, where equalities, which have no end of it, get as much as weighs like that of others."""
+    if not equal.any():
+        return room
+    if is_sparse(size):
+        most = (sparse.diags_array(np.where(equal, 0.0, room)) @ size).max(axis=0).toarray().ravel()
+        part = sparse.csr_matrix(size[equal]).tocoo()
+        i, j, entry = part.row, part.col, part.data
+    else:
+        most = (size * np.where(equal, 0.0, room)[:, None]).max(axis=0, initial=0.0)
+        i, j = np.nonzero(size[equal])
+        entry = size[equal][i, j]
+    fair = np.full(int(equal.sum()), np.inf)
+    known = (entry > 0) & (most[j] > 0)
+    np.minimum.at(fair, i[known], most[j[known]] / entry[known])
+    filled = room.copy()
+    filled[equal] = np.where(np.isfinite(fair), fair, float(room.max(initial=0.0)) or 1.0)
+    return filled

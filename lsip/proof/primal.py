@@ -54,7 +54,7 @@ class FinitePoint:
 
 
 @dataclass(frozen=True, eq=False)
-class Broken:
+class NotProven:
     """Why a point could not be proven to keep the finite part: the rows or bounds at fault, and what is known."""
 
     why: str
@@ -63,7 +63,7 @@ class Broken:
     contradiction: Array | None = None  # (r,), multipliers of equalities that contradict each other
 
 
-def finite_point(program: Program, x: Array) -> FinitePoint | Broken:
+def finite_point(program: Program, x: Array) -> FinitePoint | NotProven:
     """A point next to x that is proven to keep the finite part."""
     x = np.clip(x, program.lower, program.upper)
     found = _kept(program, x)
@@ -71,15 +71,15 @@ def finite_point(program: Program, x: Array) -> FinitePoint | Broken:
     while _wanting(found) and (near := next(others, None)) is not None:
         check("finite constraints")
         other = _kept(program, near)
-        if isinstance(found, Broken) or (isinstance(other, FinitePoint) and _width(other) < _width(found)):
+        if isinstance(found, NotProven) or (isinstance(other, FinitePoint) and _width(other) < _width(found)):
             found = other
     return found
 
 
-def _wanting(found: FinitePoint | Broken) -> bool:
+def _wanting(found: FinitePoint | NotProven) -> bool:
     """Whether another point may do better."""
     # Narrower boxes cost nothing worth a deeper point.
-    return found.mendable if isinstance(found, Broken) else _width(found) > 1e-12
+    return found.mendable if isinstance(found, NotProven) else _width(found) > 1e-12
 
 
 def _width(point: FinitePoint) -> float:
@@ -122,23 +122,23 @@ def _share_needed(program: Program, x: Array, deep: Array) -> float:
     return float(((small - room) / (more - room)).max(initial=EPS))
 
 
-def _kept(program: Program, x: Array) -> FinitePoint | Broken:
+def _kept(program: Program, x: Array) -> FinitePoint | NotProven:
     """x, or an exact solution of the equalities next to it, if that keeps all the rest."""
     if not np.isfinite(x).all():
-        return Broken("the point found has numbers that are not finite", True)
+        return NotProven("the point found has numbers that are not finite", True)
     equal = np.flatnonzero(equations(program))
     if len(equal) and not _solves(program, x, equal):
         return _solved(program, x, equal)
     return _checked(program, FinitePoint(x))
 
 
-def _checked(program: Program, point: FinitePoint) -> FinitePoint | Broken:
+def _checked(program: Program, point: FinitePoint) -> FinitePoint | NotProven:
     """The point, if inequalities and cones are proven to hold over its box."""
     bad = broken_rows(program, point.x, point.box, solved=True)
     if len(bad):
         return _barely(program, bad)
     if broken_cones(program, point.x, point.box):
-        return Broken("the point found keeps a conic constraint only up to the accuracy of the solver")
+        return NotProven("the point found keeps a conic constraint only up to the accuracy of the solver")
     return point
 
 
@@ -229,34 +229,34 @@ def _listed(program: Program, rows: Ints) -> str:
     return "; ".join(shown) + ("; …" if len(rows) > 4 else "")
 
 
-def _barely(program: Program, rows: Ints) -> Broken:
-    return Broken(f"the point found keeps {_listed(program, rows)} only up to rounding", True, rows)
+def _barely(program: Program, rows: Ints) -> NotProven:
+    return NotProven(f"the point found keeps {_listed(program, rows)} only up to rounding", True, rows)
 
 
-def _solved(program: Program, x: Array, rows: Ints) -> FinitePoint | Broken:
+def _solved(program: Program, x: Array, rows: Ints) -> FinitePoint | NotProven:
     """The box around an exact solution of the equalities."""
     most = 3000  # larger systems are not enclosed
     if len(rows) > most:
         many = f"the model has {len(rows)} equalities, and systems of more than {most} are not enclosed"
-        return Broken(many, False, rows)
+        return NotProven(many, False, rows)
     found, dependent = _correction(program, x, rows), nowhere()
     if found is None:
         independent, follows = independent_rows(program.A[rows])
         if not len(follows):
-            return Broken(ALMOST, True, rows)
+            return NotProven(ALMOST, True, rows)
         independent, dependent = rows[independent], rows[follows]
         if not equalities(program)[dependent].all():  # inequalities hold exactly, or not at all
-            return Broken(f"{_listed(program, dependent)} agree with others only up to rounding", False, dependent)
+            return NotProven(f"{_listed(program, dependent)} agree with others only up to rounding", False, dependent)
         clash = disagreement(program, independent, dependent)
         if clash is not None:
             named = np.flatnonzero(clash)
-            return Broken(f"{_listed(program, named)} contradict each other", False, named, clash)
+            return NotProven(f"{_listed(program, named)} contradict each other", False, named, clash)
         found = _correction(program, x, independent)
     if found is None:
-        return Broken(ALMOST, True, rows)
+        return NotProven(ALMOST, True, rows)
     x, box = found
     if len(outside(program, x, box)):
-        return Broken("an exact solution of the equalities may lie beyond a bound of a variable", True)
+        return NotProven("an exact solution of the equalities may lie beyond a bound of a variable", True)
     return _checked(program, FinitePoint(x, box, dependent))
 
 

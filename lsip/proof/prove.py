@@ -14,21 +14,21 @@ import numpy as np
 from ..expressions.interval import EPS, down, up
 from ..model.program import Program
 from ..oracles import Oracle
-from .balance import balanced, rebalanced
 from .certificate import Array, Certificate, Support
-from .confinement import confined
-from .dual import Dual, Weighed, weigh
+from .dual import Dual, LagrangianBound, lagrangian_bound
+from .dual_bound_tightening import confined
+from .dual_repair import balanced, rebalanced
 from .equations import taken_for_rounding
 from .families import Bounds, family_bounds
 from .linear_algebra import ROUNDING, UNDERFLOW, product
-from .primal import Broken, FinitePoint, finite_point
+from .primal import FinitePoint, NotProven, finite_point
 from .ray import prove_ray
 from .region import sentence, within
 from .rows import Rows, settled, trusts
 
 
 @dataclass(frozen=True, eq=False)
-class Feasible:
+class Incumbent:
     """A point that is proven to satisfy everything, and its objective, rounded up."""
 
     point: FinitePoint
@@ -37,7 +37,7 @@ class Feasible:
 
 
 @dataclass(frozen=True, eq=False)
-class Lower:
+class DualBound:
     """What multipliers prove about the optimal value."""
 
     value: float
@@ -47,19 +47,19 @@ class Lower:
     size: float = np.inf  # of all the terms that were added up, without their signs; inf where that is not known
     within: tuple[Array, Array] | None = None  # bounds to which the multipliers confine the points that matter
 
-    def around(self, program: Program, centre: Array) -> Lower:
+    def around(self, program: Program, centre: Array) -> DualBound:
         """The same bound written around another point, as whoever checks it there will find it."""
         if np.isfinite(self.radius):
             return self
         rows = Rows.of(program, self.dual.support)
         rows = rows if self.within is None else replace(rows, bounds=self.within)
-        found = weigh(program.c, rows, self.dual, centre)
+        found = lagrangian_bound(program.c, rows, self.dual, centre)
         if found is None:
             return replace(self, value=-np.inf)
         known = _bound(program, self.dual, found)
         return replace(self, value=known.value, size=known.size)
 
-    def at(self, program: Program, point: FinitePoint) -> Lower:
+    def at(self, program: Program, point: FinitePoint) -> DualBound:
         """The same bound without what equalities that follow from others up to rounding may have added to it."""
         gained = taken_for_rounding(program, point.dependent, self.dual.row_multipliers, point.x)
         return replace(self, value=self.value - 1.01 * gained) if gained else self
@@ -72,10 +72,10 @@ def prove_feasible(
     *,
     seconds: float = np.inf,
     oracles: Sequence[Oracle] | None = None,
-) -> Feasible | Broken:
+) -> Incumbent | NotProven:
     """x, or a point next to it, as one that is feasible; `known` bounds of x itself are not proven again."""
     point = finite_point(program, x)
-    if isinstance(point, Broken):
+    if isinstance(point, NotProven):
         return point
     same = point.box is None and (point.x == x).all()
     if known is None or not same:
@@ -83,11 +83,11 @@ def prove_feasible(
     return feasible_at(program, point, known)
 
 
-def feasible_at(program: Program, point: FinitePoint, bounds: Bounds) -> Feasible | Broken:
+def feasible_at(program: Program, point: FinitePoint, bounds: Bounds) -> Incumbent | NotProven:
     """A point that keeps the finite part, and bounds that were proven over its whole box, as a feasible point."""
     if bounds.worst > 0:
-        return Broken("a constraint over an index is not proven to hold for every index point")
-    return Feasible(point, bounds, upper_bound(program, point.x, point.box))
+        return NotProven("a constraint over an index is not proven to hold for every index point")
+    return Incumbent(point, bounds, upper_bound(program, point.x, point.box))
 
 
 def upper_bound(program: Program, x: Array, box: Array | None = None) -> float:
@@ -104,7 +104,7 @@ def prove_lower(
     units: Array,
     allowed: float,
     spare: tuple[Support, ...] = (),
-) -> Lower:
+) -> DualBound:
     """The best bound that these multipliers, or some next to them, prove for all x; within a region if that fails.
 
     About `allowed` may be given up. `spare` are atoms that may be used besides.
@@ -116,28 +116,28 @@ def prove_lower(
     used = Dual(tuple(s for s in support if s.multiplier > 0), dual.row_multipliers)
     region = within(program, program.c, used, centre, units, allowed)
     if region is None:
-        return Lower(-np.inf, dual)
+        return DualBound(-np.inf, dual)
     size = float(np.abs(program.c) @ np.abs(centre)) + abs(region[0])
-    return Lower(_shaved(program, region[0], size), used, region[1], units, size)
+    return DualBound(_shaved(program, region[0], size), used, region[1], units, size)
 
 
 def prove_confined(
-    program: Program, support: tuple[Support, ...], row_multipliers: Array, best: Feasible
-) -> Lower | None:
+    program: Program, support: tuple[Support, ...], row_multipliers: Array, best: Incumbent
+) -> DualBound | None:
     """What multipliers prove that confine all points that are no worse than the best one; None if they do not."""
     dual = Dual(settled(program, support), program.admissible(row_multipliers))
     rows = confined(program, dual, best.point.x, best.point.box, best.upper)
     if rows is None:
         return None
-    found = weigh(program.c, rows, dual, best.point.x)
+    found = lagrangian_bound(program.c, rows, dual, best.point.x)
     if found is None or not np.isfinite(found.lower):
         return None
     # On another machine, bounds that a confinement proves are a little different.
     value = _shaved(program, found.lower - 1e-3 * float(found.charge.sum()), found.size)
-    return Lower(value, dual, size=found.size + abs(program.constant), within=rows.bounds)
+    return DualBound(value, dual, size=found.size + abs(program.constant), within=rows.bounds)
 
 
-def reproven(program: Program, dual: Dual, centre: Array, allowed: float) -> Lower | None:
+def reproven(program: Program, dual: Dual, centre: Array, allowed: float) -> DualBound | None:
     """What multipliers prove for all x with the basis of an earlier proof; None if more than `allowed` is given up."""
     found = rebalanced(program, program.c, dual, centre, allowed)
     if found is None or not np.isfinite(found[1].lower):
@@ -145,9 +145,9 @@ def reproven(program: Program, dual: Dual, centre: Array, allowed: float) -> Low
     return _bound(program, *found)
 
 
-def _bound(program: Program, dual: Dual, found: Weighed) -> Lower:
+def _bound(program: Program, dual: Dual, found: LagrangianBound) -> DualBound:
     """What weighed multipliers prove."""
-    return Lower(_shaved(program, found.lower, found.size), dual, size=found.size + abs(program.constant))
+    return DualBound(_shaved(program, found.lower, found.size), dual, size=found.size + abs(program.constant))
 
 
 def row_terms(program: Program, x: Array, rows: Sequence[Support]) -> list[float]:
@@ -181,7 +181,7 @@ def _shaved(program: Program, lower: float, size: float) -> float:
     return value - ROUNDING * (abs(value) + abs(program.constant)) - 4 * EPS * size
 
 
-def optimal(program: Program, feasible: Feasible | None, lower: Lower, x: Array, bounds: Bounds) -> Certificate:
+def optimal(program: Program, feasible: Incumbent | None, lower: DualBound, x: Array, bounds: Bounds) -> Certificate:
     """What is known at the end of a solve: bounds on the optimal value, and the point behind the upper one.
 
     Without a feasible point, x and what is proven about its violation stand in for one.
@@ -206,7 +206,7 @@ def optimal(program: Program, feasible: Feasible | None, lower: Lower, x: Array,
     return replace(certificate, units=units, finite_violation=max(program.finite_violation(certificate.x), 0.0))
 
 
-def _at(program: Program, certificate: Certificate, feasible: Feasible) -> Certificate:
+def _at(program: Program, certificate: Certificate, feasible: Incumbent) -> Certificate:
     """A certificate with its feasible point."""
     point = feasible.point
     return replace(
@@ -217,7 +217,7 @@ def _at(program: Program, certificate: Certificate, feasible: Feasible) -> Certi
     )
 
 
-def _region(program: Program, lower: Lower) -> tuple[str, ...]:
+def _region(program: Program, lower: DualBound) -> tuple[str, ...]:
     if np.isinf(lower.radius) or lower.units is None:
         return ()
     return (sentence(program, lower.radius, lower.units),)
@@ -249,14 +249,14 @@ def infeasible(
     )  # fmt: skip
 
 
-def _contradicting(program: Program, dual: Dual, centre: Array) -> tuple[Dual, Weighed | None]:
+def _contradicting(program: Program, dual: Dual, centre: Array) -> tuple[Dual, LagrangianBound | None]:
     """The atoms of the combination that are proven to lie in their index sets, and what it proves as it is."""
     used = replace(dual, support=settled(program, (s for s in dual.support if s.multiplier > 0)))
-    return used, weigh(np.zeros(program.n), Rows.of(program, used.support), used, centre)
+    return used, lagrangian_bound(np.zeros(program.n), Rows.of(program, used.support), used, centre)
 
 
 def unbounded(
-    program: Program, feasible: Feasible, direction: Array | None, seconds: float = np.inf
+    program: Program, feasible: Incumbent, direction: Array | None, seconds: float = np.inf
 ) -> Certificate | None:
     """A direction of unboundedness from a feasible point; None if it is not proven."""
     ray = prove_ray(program, direction, seconds)

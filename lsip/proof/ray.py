@@ -14,7 +14,7 @@ from ..model.program import Program
 from .certificate import Array
 from .families import family_bounds, never_positive
 from .linear_algebra import product
-from .primal import Broken, finite_point
+from .primal import NotProven, finite_point
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ def prove_ray(program: Program, direction: Array | None, seconds: float = np.inf
         return None
     unit = 2.0 ** np.ceil(np.log2(np.abs(direction).max()))  # which rounds nothing
     found = finite_point(recession(program), direction / unit)
-    if isinstance(found, Broken) or len(found.dependent):
+    if isinstance(found, NotProven) or len(found.dependent):
         return None
     d, box = found.x, found.box
     if not product(program.c[None, :], d, box).hi[0] < 0:

@@ -14,7 +14,7 @@ from ..expressions.interval import EPS, NORMAL
 from ..model.program import Program
 from .certificate import Array, RegionAssumption
 from .dual import TUNING as WEIGHING
-from .dual import Dual, weigh
+from .dual import Dual, lagrangian_bound
 from .linear_algebra import UNDERFLOW
 from .rows import Rows
 
@@ -43,7 +43,7 @@ def within(
     The radius is given, or as large as possible without giving up more than `allowed`.
     """
     rows = Rows.of(program, dual.support)
-    found = weigh(c, rows, dual, centre)
+    found = lagrangian_bound(c, rows, dual, centre)
     if found is None or not np.isfinite(found.base):
         return None
     wide = ~np.isfinite(found.charge)

@@ -17,9 +17,9 @@ from ..expressions.interval import EPS
 from ..expressions.ring import summed
 from ..model.families import RowFamily
 from ..model.program import FixedMatrix, Program
+from ..proof.certificate import Array
 from ..proof.dual import TUNING as WEIGHING
 
-Array: TypeAlias = NDArray[np.float64]
 Row: TypeAlias = dict[int, Fraction]  # coefficients by columns, the right-hand side in column n: an equation
 
 

@@ -17,11 +17,10 @@ program of one that is affine in its indices.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 
 import numpy as np
 
-from ..lifetime import Remembered
+from ..lifetime import remembered
 from ..model.program import Compilable, Program, compiled
 from ..proof.certificate import Array, Certificate
 from .equilibration import Equilibration
@@ -38,18 +37,21 @@ REDUCTIONS: tuple[Reduction, ...] = (
     UNITS,  # columns, rows, families and the objective are about one; it comes last
 )
 
-_restated, _reduced = Remembered[Program, Program](), Remembered[Program, Program]()
-
 
 def restate(problem: Program | Compilable) -> Program:
     """The program of a problem as certificates speak of it; one that was restated before stays as it is."""
-    given = compiled(problem)
-    return _restated.of(given, partial(_applied, RESTATEMENTS, given))
+    return _restated(compiled(problem))
 
 
+@remembered
+def _restated(given: Program) -> Program:
+    return _applied(RESTATEMENTS, given)
+
+
+@remembered
 def reduce(given: Program) -> Program:
     """The program that is solved; what is learnt about its families is kept as long as the given one is."""
-    return _reduced.of(given, partial(_applied, REDUCTIONS, given))
+    return _applied(REDUCTIONS, given)
 
 
 def _applied(reductions: Iterable[Reduction], program: Program) -> Program:

@@ -14,8 +14,8 @@ from ..deadline import EFFORT, PACE, afford
 from ..model.peaks import largest, points_of
 from ..model.program import STORAGE, Program
 from ..oracles.base import Ints
+from ..proof.certificate import Array
 
-Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 

@@ -9,21 +9,19 @@ of the one program is proven of the other, number for number.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..lifetime import Remembered
+from ..lifetime import remembered
 from ..model.peaks import largest
 from ..model.program import Program
 from ..oracles.base import reversible
-from ..proof.certificate import Certificate, RegionAssumption
+from ..proof.certificate import Array, Certificate, RegionAssumption
 from ..proof.region import sentence
 from .curtis_reid import fitted_units, power_of_two
 from .reduction import Map
 
-Array = NDArray[np.float64]
 LARGEST = np.finfo(float).max
 
 
@@ -190,15 +188,9 @@ def _unit(direction: Array) -> Array:
     return direction * 2.0 ** -np.round(np.log2(longest)) if 0 < longest < np.inf else direction
 
 
-_known = Remembered[Program, Scaling]()
-
-
+@remembered
 def scaling_of(program: Program) -> Scaling:
     """The units in which a program is equilibrated; found once."""
-    return _known.of(program, partial(_fitted, program))
-
-
-def _fitted(program: Program) -> Scaling:
     units = None if program.cones is not None else fitted_units(program)
     found = None if units is None else Scaling(program, *units)
     return found if found is not None and found.exact else Scaling.none(program)

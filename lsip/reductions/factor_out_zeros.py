@@ -35,9 +35,9 @@ from ..model.families import RowFamily
 from ..model.program import STORAGE, Program
 from ..model.solid import Flat
 from ..model.unbounded import power_text
-from ..proof.certificate import Certificate, DataAssumption
+from ..proof.certificate import Array, Certificate, DataAssumption
 from ..proof.linear_algebra import ROUNDING
-from .affine_hull import AffineHull, Array, Implied, IndexRow
+from .affine_hull import AffineHull, Implied, IndexRow
 from .implied_equations import Face, implied, implied_sides, index_points, is_box, meant_rows
 from .reduction import Map
 from .row_polynomials import RowPolynomials, equations, named_numbers, replaced, row_polynomials, sampled_rows

@@ -30,9 +30,10 @@ from ..expressions.ring import Polynomial, summed
 from ..masters.checked import linear_program
 from ..model.families import RowFamily
 from ..model.program import Program
+from ..proof.certificate import Array
 from ..proof.dual import TUNING as WEIGHING
 from ..proof.equations import DATA_ULPS
-from .affine_hull import AffineHull, Array, FiniteSide, Implied, IndexRow, Row
+from .affine_hull import AffineHull, FiniteSide, Implied, IndexRow, Row
 from .row_polynomials import RowPolynomials, equations, named_numbers, row_polynomials, sampled_rows
 
 

@@ -20,7 +20,8 @@ from ..model.coefficients import formulas
 from ..model.declared_rows import DeclaredRows
 from ..model.families import RowFamily
 from ..model.legend import Legend
-from .affine_hull import Array, Row
+from ..proof.certificate import Array
+from .affine_hull import Row
 
 RowPolynomials: TypeAlias = list[Polynomial]  # the coefficients of a row, and its right-hand side
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..legible import legible_repr, legibly, printable
 from ..model.directed_rows import DirectedRows
 from ..model.families import RowFamily
 from ..oracles.base import visible
-from ..proof.certificate import Support
-
-Array = NDArray[np.float64]
+from ..proof.certificate import Array, Support
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..proof.certificate import Array
 from .active import TUNING, ActivePoint
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ModelError
 from ..expressions.affine import Constraint, Variable
@@ -15,12 +14,11 @@ from ..expressions.convex_rows import ConvexConstraint
 from ..expressions.tape import constant_value
 from ..model.compilation import Written
 from ..model.status import Status
+from ..proof.certificate import Array
 from ..validation import shown
 from .active import ActivePoint
 from .result import Result
 from .values import parameter_values, place_of, value_of
-
-Array = NDArray[np.float64]
 
 
 def dual(result: Result, constraint: object) -> Array | float | tuple[ActivePoint, ...]:

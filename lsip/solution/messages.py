@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..legible import shortened
 from ..model.coefficients import undefined_at
@@ -19,10 +18,10 @@ from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Work, prover
 from ..oracles.choice import PROVERS
+from ..proof.certificate import Array
 from .outward_rounding import above
 from .result import Result
 
-Array = NDArray[np.float64]
 MOST_NAMED = 2  # constraints, variables or assumptions that one message names
 LONGEST_NAME = 56  # characters of a formula in a message
 

@@ -6,13 +6,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..expressions.folds import Folded
 from ..expressions.graph import Index
+from ..proof.certificate import Array
 from .active import TUNING
-
-Array = NDArray[np.float64]
 
 
 def on_graph(indices: tuple[Index, ...], z: Array) -> list[tuple[float, Array]] | None:

@@ -26,7 +26,7 @@ from ..model.program import Program
 from ..model.restated import BoundedPart
 from ..model.statements import ForAll
 from ..model.unbounded import Placement
-from ..proof.certificate import Certificate, Support
+from ..proof.certificate import Array, Certificate, Support
 from ..reductions.affine_hull import FiniteSide
 from ..reductions.factor_out_zeros import Quotients
 from ..reductions.unbounded_charts import Charts
@@ -34,8 +34,6 @@ from .active import TUNING, ActivePoint, near, one, room, together
 from .dual_fit import MultiplierTerm, Use, WrittenMultipliers, fitted, on_bound, on_row
 from .mixtures import on_graph
 from .written import WrittenFamily, unbounded_family, written_family
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,17 +9,15 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import ModelError
 from ..expressions.affine import Variable
 from ..files import check_file, whole_file
 from ..model.program import Program
-from ..proof.certificate import Support
+from ..proof.certificate import Array, Support
 from .result import Result
 
-Array = NDArray[np.float64]
 RESERVED = re.compile(  # what a reader of LP files takes for a number, or for a section
     r"[0-9.]|[eE][0-9]|(st|s\.t\.|free|inf|infinity|bounds?|bin|binar(y|ies)|gens?|generals?|int|integers?|semis?|sos|end|"
     r"max|maximi[sz]e|min|minimi[sz]e|obj)$",

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..expressions.affine import Variable
 from ..legible import legible_repr, legibly
@@ -20,7 +19,7 @@ from ..model.problem import Problem
 from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Oracle
-from ..proof.certificate import BoundAssumption, Certificate, Support
+from ..proof.certificate import Array, BoundAssumption, Certificate, Support
 from ..proof.gap import relative_gap
 from .active import ActivePoint
 from .reading import Reading
@@ -63,9 +62,6 @@ class Effort:
         total = sum(self.seconds.values())
         shares = {part: spent / total for part, spent in self.seconds.items()} if total > 0 else {}
         return ", ".join(f"{part} {share:.0%}" for part, share in shares.items() if share >= 0.01)
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,7 @@ from ..domains import Domain
 from ..domains.window import window
 from ..model.violation import Seen
 from ..oracles.attained import is_box
-
-Array = NDArray[np.float64]
+from ..proof.certificate import Array
 
 
 @dataclass(frozen=True)

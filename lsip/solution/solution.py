@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Value, Variable
 from ..expressions.convex import Convex
@@ -21,6 +18,7 @@ from ..model.program import Compilable, Program
 from ..model.statements import ForAll
 from ..model.violation import Seen
 from ..oracles import Oracle
+from ..proof.certificate import Array
 from ..proof.export import proof_data
 from ..registered import Registered
 from ..validation import flag, whole
@@ -37,7 +35,6 @@ from .verified import verified
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 # Outer rooms draw; each enters its function here when it is imported.
 DRAWN: Registered[Callable[..., Any]] = Registered({"plot": "plotting", "report": "report"})
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import ModelError
 from ..expressions.affine import Affine, Variable
@@ -17,8 +16,6 @@ from ..expressions.sums import DoubleDouble, together, totals
 from ..expressions.tape import constant_value
 from ..validation import shown
 from .result import Result
-
-Array = NDArray[np.float64]
 
 
 def value_of(result: Result, item: Affine | Convex | Expression | str) -> Any:

@@ -15,8 +15,8 @@ from ..model.program import Program
 from ..model.status import Status
 from ..oracles import Oracle
 from ..proof.certificate import Array, Certificate, DataAssumption, Support, TreeAssumption
-from ..proof.confinement import confined
-from ..proof.dual import Dual, Weighed, weigh
+from ..proof.dual import Dual, LagrangianBound, lagrangian_bound
+from ..proof.dual_bound_tightening import confined
 from ..proof.equations import disagreement, equations, taken_for_rounding
 from ..proof.families import Bounds, family_bounds
 from ..proof.gap import closed, unresolved
@@ -185,10 +185,10 @@ def _dual(program: Program, certificate: Certificate) -> Dual:
 
 def _weighed(
     program: Program, c: Array, certificate: Certificate, centre: Array, rows: Rows | None = None
-) -> Weighed | None:
+) -> LagrangianBound | None:
     """What the multipliers prove; those of the basis have to be what the exact ones round to, or nearly."""
     dual = _dual(program, certificate)
-    found = weigh(c, Rows.of(program, certificate.support) if rows is None else rows, dual, centre)
+    found = lagrangian_bound(c, Rows.of(program, certificate.support) if rows is None else rows, dual, centre)
     if found is not None and not found.stands_for(dual):
         raise ProofError("The multipliers do not balance: the exact ones next to them are too far away.")
     return found

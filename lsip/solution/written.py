@@ -23,8 +23,7 @@ from ..model.statements import ForAll
 from ..model.unbounded import Placement
 from ..model.violation import FamilyViolation, Seen, SeenViolation
 from ..oracles.base import visible
-
-Array = NDArray[np.float64]
+from ..proof.certificate import Array
 
 
 @dataclass(frozen=True, eq=False)

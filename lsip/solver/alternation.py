@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import OutOfTime
 from ..model.program import Program
 from ..proof.certificate import Array, Support
-from ..proof.prove import Feasible
+from ..proof.prove import Incumbent
 from ..reductions.chain import reduce
 from ..reductions.equilibration import Scaling
 from ..reductions.rounding import data_rounding
@@ -23,7 +23,7 @@ from .options import Options
 from .relaxation import Relaxation, counted, objective
 from .remez import Levelled, level_of, levelled
 from .state import End, Proposal, State
-from .warm_start import Kept, Tried
+from .warm_start import HeldCuts, WarmStartData
 
 Exchange = Callable[[Sequence[Support]], Relaxation]
 
@@ -61,7 +61,7 @@ class Alternation(Relaxation):
         self.level, self.found = level, found
         scale = max(1.0, float(np.median(np.abs(found.rhs))))
         self.support, self.mass = found.support, float(found.weights.sum())
-        self.held = Tried([s.weighing(0.0) for s in self.support], scale)
+        self.held = HeldCuts([s.weighing(0.0) for s in self.support], scale)
         self.outline = counted(self.program.n, "variable"), ", references by Remez's exchange"
         self.fallback = lambda: exchange(self.held.cuts)  # with the points of the reference, and what it violates
 
@@ -75,6 +75,6 @@ class Alternation(Relaxation):
         state.accept(Proposal(x, objective(self.program, x), self.support))
         return state.proposal
 
-    def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
+    def extras(self, best: Incumbent | None, last: Proposal) -> dict[str, Any]:
         conditioning = Conditioning.fit(self.program, self.found.rows, self.tuning)
-        return {"kept": Kept(self.scaling, conditioning, self.held.scale)}
+        return {"kept": WarmStartData(self.scaling, conditioning, self.held.scale)}

@@ -15,7 +15,7 @@ import numpy as np
 from ..deadline import check, within
 from ..errors import OutOfTime
 from ..masters import MasterError
-from ..proof.prove import Feasible
+from ..proof.prove import Incumbent
 from .certification import add_cuts, ask_oracles, attempt
 from .clock import Clock
 from .relaxation import Search, objective, violation_bounds
@@ -38,8 +38,8 @@ def slater_combination(search: Search) -> None:
         return
     point = state.proposal.towards(slater[0], share(v, slater[1]))
     found = point.feasible(search.program, relaxation.oracles, None, search.clock.left())
-    if isinstance(found, Feasible) and (state.retreat is None or found.upper < state.retreat.upper):
-        state.retreat = found
+    if isinstance(found, Incumbent) and (state.slater_incumbent is None or found.upper < state.slater_incumbent.upper):
+        state.slater_incumbent = found
 
 
 def slater_point(search: Search, attempts: int = 6) -> tuple[Proposal, float] | None:

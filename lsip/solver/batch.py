@@ -18,7 +18,7 @@ from typing import Any
 from ..errors import LSIPError
 from ..expressions.parameter import Parameter
 from ..model.batch import read_rows, register_batch
-from ..model.parts import Parts
+from ..model.compilation import Parts
 from ..model.problem import Problem
 from ..model.status import Status
 from ..progress import Bar

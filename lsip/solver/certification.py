@@ -16,8 +16,8 @@ from ..model.status import Status
 from ..oracles import Separation
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.families import Bounds
-from ..proof.primal import Broken
-from ..proof.prove import Lower, infeasible, optimal, unbounded
+from ..proof.primal import NotProven
+from ..proof.prove import DualBound, infeasible, optimal, unbounded
 from ..proof.ray import Ray
 from ..reductions.chain import inverse
 from ..solution import messages
@@ -102,7 +102,7 @@ def finish(search: Search, separations: list[Separation]) -> End | None:
         if not relaxation.confirm(state):
             return None
         end = certify(search, state.proposal, state.violation)
-        if end is not None or not state.proposal.leaning:
+        if end is not None or not state.proposal.at_artificial_bound:
             return end or _wait(search)
     return check_recession(search) or _enlarge_box(search)
 
@@ -141,22 +141,24 @@ def certify(search: Search, point: Proposal, bounds: Bounds) -> End | None:
             broken = remember(search, point, bounds)
         except OutOfTime:
             check("exchange")
-            broken = search.state.obstacle = Broken("the time that is left is too short for a proof of its finite rows")
+            broken = search.state.obstacle = NotProven(
+                "the time that is left is too short for a proof of its finite rows"
+            )
         return _close(search, point) if broken is None else _inconsistent(search, broken)
 
 
-def remember(search: Search, point: Proposal, bounds: Bounds) -> Broken | None:
+def remember(search: Search, point: Proposal, bounds: Bounds) -> NotProven | None:
     """Keep a point that is proven to be feasible; why it is not proven otherwise."""
     known = None if bounds.trusts else bounds
     found = point.feasible(search.program, search.relaxation.oracles, known, search.clock.left())
-    if isinstance(found, Broken):
+    if isinstance(found, NotProven):
         search.state.obstacle = found
         return found
     search.state.keep_feasible(found)
     return None
 
 
-def _inconsistent(search: Search, found: Broken) -> End | None:
+def _inconsistent(search: Search, found: NotProven) -> End | None:
     """Equalities that contradict each other by more than the rounding of their data: the end, if that is proven."""
     if found.contradiction is None:
         return None
@@ -179,7 +181,7 @@ def _close(search: Search, point: Proposal) -> End | None:
     return closed_by(search, lower)
 
 
-def closed_by(search: Search, lower: Lower) -> End | None:
+def closed_by(search: Search, lower: DualBound) -> End | None:
     """The end, if this bound and the best point are close enough."""
     state, best, tuning = search.state, search.state.incumbent, search.options.tuning
     if best is None:
@@ -196,7 +198,7 @@ def closed_by(search: Search, lower: Lower) -> End | None:
     return End(Status.UNCERTIFIED if certificate.trusts else Status.OPTIMAL, certificate=certificate)
 
 
-def best_lower_bound(search: Search, point: Proposal, centre: Array, allowed: float) -> Lower:
+def best_lower_bound(search: Search, point: Proposal, centre: Array, allowed: float) -> DualBound:
     """The best bound so far, or what these multipliers prove if that is better."""
     state = search.state
     lower = search.relaxation.lower_bound(state, point, centre, allowed)
@@ -231,11 +233,11 @@ def check_recession(search: Search) -> End | None:
         return None
     found = state.proposal.feasible(search.program, relaxation.oracles, None, search.clock.left())
     worst, slope = max(state.violation.values, default=0.0), max(ray.drift, default=0.0)
-    if isinstance(found, Broken) and 0 < worst < np.inf and slope < 0:
+    if isinstance(found, NotProven) and 0 < worst < np.inf and slope < 0:
         # A direction into the interior leads to a feasible point.
         inner = Proposal(state.x + 1.1 * worst / -slope * ray.direction)
         found = inner.feasible(search.program, relaxation.oracles, None, search.clock.left())
-    if isinstance(found, Broken):
+    if isinstance(found, NotProven):
         return None
     certificate = unbounded(search.program, found, ray.direction, search.clock.left())
     return None if certificate is None else End(Status.UNBOUNDED, certificate=certificate)

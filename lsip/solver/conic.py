@@ -102,18 +102,18 @@ class ConicRelaxation(Relaxation):
     def _proposal(self, answer: ConicAnswer) -> Proposal:
         """An answer with its multipliers, those of rows in cones inside of their duals."""
         form, cones = self.master.form, self.program.cones
-        x = form.point(answer.z)
+        x, edge = form.point(answer.z), answer.at_artificial_bound
         least, pairs = ACCURACY * answer.cuts.max(initial=0.0), zip(self.held.cuts, answer.cuts, strict=False)
         support = tuple(s.weighing(float(w)) for s, w in pairs if w > least)
         self.units[form.free] = self.master.units[: len(form.free)]
         if not len(answer.rows):
-            return Proposal(x, answer.value, support, np.zeros(0), not answer.leaning, answer.leaning)
+            return Proposal(x, answer.value, support, np.zeros(0), not edge, edge)
         atoms, rows = form.multipliers(answer.rows)
         rows = self.program.admissible(rows)
         if cones is not None:
             flat = self.program.A.shape[0]
             rows[flat:] = cones.dual_point(rows[flat:])
-        return Proposal(x, answer.value, (*support, *atoms), rows, not answer.leaning, answer.leaning)
+        return Proposal(x, answer.value, (*support, *atoms), rows, not edge, edge)
 
     def _terms(self, answer: ConicAnswer) -> float:
         """Right-hand sides, each times its multiplier, without their signs."""
@@ -183,7 +183,7 @@ class ConicRelaxation(Relaxation):
 
     def confirm(self, state: State) -> bool:
         """Whether there is no box any more."""
-        if self.reach is not None and not state.proposal.leaning:
+        if self.reach is not None and not state.proposal.at_artificial_bound:
             self.reach = None  # it has served: without it the multipliers are those of the model
             return False
         return True

@@ -26,7 +26,7 @@ from ..masters.checked import open_program
 from ..masters.clarabel import CLARABEL
 from ..model.families import RowFamily
 from ..model.program import Program
-from ..proof.certificate import Array, Support
+from ..proof.certificate import Array, Ints, Support
 from .conic_form import ConicForm
 from .rays import ROUNDED
 from .rows import Known, cut_rows, first_cuts
@@ -47,7 +47,7 @@ class ConicAnswer:
     price: float = 0.0  # what an inset of 1 costs
     slack: float = 0.0  # what an outset of 1 costs
     depth: float = 0.0  # how far inside of everything z is, in units of the rows
-    leaning: bool = False  # whether z touches the box
+    at_artificial_bound: bool = False  # whether z touches the box
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +129,6 @@ def _first_points(family: RowFamily) -> Array:
     return np.concatenate([*corners, domain.spread(int(np.clip(2 * k, 8, 50)))])
 
 
-Ints = NDArray[np.intp]
-
-
 class ConicMaster:
     """The relaxation of a run: its units, insets and outsets.
 
@@ -200,7 +197,7 @@ class ConicMaster:
             float(self.form.c @ full) + self.form.constant,
             size * float(np.maximum(dual * self.centre, 0.0)[inside].sum()),
             size * float(np.maximum(left * self.centre, 0.0)[inside].sum()),
-            leaning=reach is not None and bool((np.abs(box @ z) >= 0.99 * reach).any()),
+            at_artificial_bound=reach is not None and bool((np.abs(box @ z) >= 0.99 * reach).any()),
         )
 
     def deepest(self) -> ConicAnswer:

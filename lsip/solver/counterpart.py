@@ -23,7 +23,7 @@ from ..masters.highs import HIGHS
 from ..model.program import STORAGE, Program
 from ..model.status import Status
 from ..proof.certificate import Array, Ints, Support
-from ..proof.prove import Lower, infeasible, prove_confined
+from ..proof.prove import DualBound, infeasible, prove_confined
 from ..reductions.chain import reduce
 from ..reductions.robust_counterpart import counterpart, unsuited
 from .linear import LinearRelaxation
@@ -32,7 +32,7 @@ from .options import Options
 from .rays import ROUNDED
 from .relaxation import Relaxation, counted, objective, separate
 from .state import End, Proposal, State
-from .warm_start import Tried
+from .warm_start import HeldCuts
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class CounterpartRelaxation(Relaxation):
 
     def __init__(self, given: Program, options: Options) -> None:
         super().__init__(reduce(given), options)
-        self.finite, self.held = counterpart(self.program), Tried([], 1.0)
+        self.finite, self.held = counterpart(self.program), HeldCuts([], 1.0)
         size = f"{counted(self.program.n, 'variable')}, {counted(self.program.A.shape[0], 'finite row')}"
         rows, columns = self.finite.A.shape
         self.outline = size, f", one finite program with {counted(columns, 'variable')} and {counted(rows, 'row')}"
@@ -172,7 +172,7 @@ class CounterpartRelaxation(Relaxation):
         """The rows of the counterpart that families begin with."""
         return np.concatenate([np.arange(b.first, b.first + len(b.inner)) for b in self.finite.blocks])
 
-    def lower_bound(self, state: State, proposal: Proposal, centre: Array, allowed: float) -> Lower:
+    def lower_bound(self, state: State, proposal: Proposal, centre: Array, allowed: float) -> DualBound:
         best = state.incumbent
         if best is not None and len(proposal.rows) == self.program.finite_rows:
             found = prove_confined(self.program, proposal.support, proposal.rows, best)

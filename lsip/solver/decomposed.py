@@ -28,8 +28,8 @@ from ..proof.certificate import Array, Certificate, Support
 from ..proof.dual import Dual
 from ..proof.families import Bounds, family_bounds
 from ..proof.linear_algebra import ROUNDING
-from ..proof.primal import Broken, broken_rows
-from ..proof.prove import Feasible, Lower, feasible_at, upper_bound
+from ..proof.primal import NotProven, broken_rows
+from ..proof.prove import DualBound, Incumbent, feasible_at, upper_bound
 from ..proof.rows import trusts
 from ..reductions.equilibration import Scaling
 from ..reductions.rounding import data_rounding
@@ -69,12 +69,12 @@ class MixtureProposal(Proposal):
 
     def feasible(
         self, program: Program, oracles: Sequence[Oracle], known: Bounds | None, seconds: float
-    ) -> Feasible | Broken:
+    ) -> Incumbent | NotProven:
         if self.weights is None or self.box is None:
-            return Broken("the point is no mixture of points of X")
+            return NotProven("the point is no mixture of points of X")
         bad = broken_rows(program, self.x, self.box)
         if len(bad):
-            return Broken("the point found keeps a finite constraint only up to rounding", True, bad)
+            return NotProven("the point found keeps a finite constraint only up to rounding", True, bad)
         if known is None:
             known = family_bounds(program, self.x, self.box, seconds=seconds, oracles=oracles)
         return feasible_at(program, MixedPoint(self.x, self.box, weights=self.weights), known)
@@ -98,7 +98,7 @@ class DecomposedRelaxation(Relaxation):
         self.sampled = [SampledRows(f, y, self.tuning) for f, y in zip(program.families, self.first, strict=True)]
         self.seen: list[Separation] = []  # what sampled rows showed last, where it was not worth rows
         self.best, self.bound = np.zeros(0), -np.inf  # multipliers of the best lower bound, and that bound
-        self._last: tuple[Array, float, Feasible | None] = np.zeros(0), -np.inf, None  # prices, bound and best point
+        self._last: tuple[Array, float, Incumbent | None] = np.zeros(0), -np.inf, None  # prices, bound and best point
         self.margin = 0.0  # of the next relaxation
         self.calls, self.still = 0, 0  # linear maximisations, and relaxations in a row that changed nothing
 
@@ -260,7 +260,7 @@ class DecomposedRelaxation(Relaxation):
             if gain > self.tuning.share**2 * (objective(self.program, self._mix(found.weights)) - self.bound):
                 return
 
-    def _stands(self, found: Mixture, best: Feasible | None) -> bool:
+    def _stands(self, found: Mixture, best: Incumbent | None) -> bool:
         """Whether neither new points nor new rows change prices, the bound or the best point, time and again.
 
         Columns come one by one, so that a mixture which stays says little. But with the same prices, the same point of
@@ -296,11 +296,11 @@ class DecomposedRelaxation(Relaxation):
         x, box = mixed(weights[used], self.master.points[used], self.radii[used])
         return x, 1.5 * box
 
-    def lower_bound(self, state: State, proposal: Proposal, centre: Array, allowed: float) -> Lower:
+    def lower_bound(self, state: State, proposal: Proposal, centre: Array, allowed: float) -> DualBound:
         support, rows = self.held.measure(self.best)
         return PricedBound(self.bound, Dual(support, rows), size=self.held.terms(self.best, centre))
 
-    def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
+    def extras(self, best: Incumbent | None, last: Proposal) -> dict[str, Any]:
         behind = last if best is None or not isinstance(best.point, MixedPoint) else best.point
         weights = [] if behind.weights is None else behind.weights.tolist()
         every = zip(weights, self.master.points, self.data, self.radii, strict=False)
@@ -328,7 +328,7 @@ class Inside:
         if not upper_bound(relaxation.program, point.x, point.box) < upper:
             return None
         found = point.feasible(relaxation.program, relaxation.oracles, None, search.clock.left())
-        if isinstance(found, Broken):
+        if isinstance(found, NotProven):
             return None
         state.keep_feasible(found)
         relaxation.margin = min(relaxation.margin, relaxation.tuning.margin_share * self.room[1])

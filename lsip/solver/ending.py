@@ -15,7 +15,7 @@ from ..model.program import Program
 from ..model.status import Status
 from ..proof.certificate import Array, Certificate
 from ..proof.dual import Dual
-from ..proof.prove import Lower, optimal, rounding_of, row_terms
+from ..proof.prove import DualBound, optimal, rounding_of, row_terms
 from ..reductions.chain import inverse
 from ..reductions.factor_out_zeros import tight
 from ..solution import messages
@@ -104,7 +104,7 @@ def _last_proofs(search: Search, status: Status, evidence: str, hurried: bool) -
     return End(status, _evidence(search, status, lower, evidence), certificate)
 
 
-def _last_lower(search: Search, x: Array, here: Lower | None, hurried: bool) -> Lower:
+def _last_lower(search: Search, x: Array, here: DualBound | None, hurried: bool) -> DualBound:
     """The best bound that is proven, or can be proven in the time left; `here` is one around x."""
     known = search.state.proven
     try:
@@ -115,13 +115,13 @@ def _last_lower(search: Search, x: Array, here: Lower | None, hurried: bool) -> 
             return best_lower_bound(search, search.state.proposal, x, allowed)
         return known.around(search.program, x)
     except OutOfTime:
-        return Lower(-np.inf, Dual((), np.zeros(search.program.finite_rows))) if known is None else known
+        return DualBound(-np.inf, Dual((), np.zeros(search.program.finite_rows))) if known is None else known
 
 
 # ---- messages -------------------------------------------------------------------------------------------------------
 
 
-def _evidence(search: Search, status: Status, lower: Lower, known: str) -> str:
+def _evidence(search: Search, status: Status, lower: DualBound, known: str) -> str:
     """What to say about a solve without a proof: what is `known`, or why there is none."""
     state, best = search.state, search.state.best
     if status is Status.OPTIMAL:
@@ -153,7 +153,7 @@ def _cancels(search: Search, x: Array) -> str:
     return messages.cancelled(search.given.families[rows[int(np.argmax(sizes))].family], max(sizes))
 
 
-def _doubt(search: Search, lower: Lower) -> float:
+def _doubt(search: Search, lower: DualBound) -> float:
     """How far the value is off at most, relative to it, if the violation is not larger than it seems."""
     value = objective(search.program, search.state.x)
     missed = max(search.state.estimate, 0.0) * sum(s.multiplier for s in lower.dual.support)

@@ -31,8 +31,8 @@ from ..proof.dual import TUNING as WEIGHING
 from ..proof.dual import Dual
 from ..proof.gap import closed, relative_gap
 from ..proof.linear_algebra import exact_sums
-from ..proof.primal import Broken
-from ..proof.prove import Lower, optimal, prove_feasible
+from ..proof.primal import NotProven
+from ..proof.prove import DualBound, optimal, prove_feasible
 from ..reductions.chain import reduced_point
 from ..reductions.forcing_rows import ForcingRows
 from ..reductions.rounding import data_rounding
@@ -134,7 +134,7 @@ class IntegerRun(Run):
                 end = self._visit(values)
             yield self._record(found.x, held, worst)
             if self.best is None and end is None:
-                end = self._retreat(found.x, held)
+                end = self._visit_with_room(found.x, held)
             end = end or self._closed()
             if end is not None:
                 return end
@@ -177,7 +177,7 @@ class IntegerRun(Run):
                 return None if tight else end
         return None
 
-    def _retreat(self, x: Array, held: int) -> End | None:
+    def _visit_with_room(self, x: Array, held: int) -> End | None:
         """Where no point is known yet, try whole values with room for what x breaks, and for more of it if need be."""
         new = self.relaxation.cuts[held:]
         rows, rhs = cut_rows(self.given, new)
@@ -270,9 +270,9 @@ class IntegerRun(Run):
             return found
         with self.clock.on("proof"):
             best = prove_feasible(fixed, found.x, seconds=self.clock.left(), oracles=found.oracles or None)
-        if not isinstance(best, Broken):
+        if not isinstance(best, NotProven):
             dual = Dual(proof.support, proof.row_multipliers, proof.balanced, proof.basis)
-            lower = Lower(proof.lower, dual, proof.radius, proof.units)
+            lower = DualBound(proof.lower, dual, proof.radius, proof.units)
             return replace(found, certificate=optimal(fixed, best, lower, found.x, best.bounds))
         self._learn(found)
         for whole_rows in (True, False):

@@ -21,7 +21,7 @@ from ..masters.registry import integer_backend
 from ..model.program import Program
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.dual import Dual
-from ..proof.prove import Feasible, Lower, optimal, prove_feasible
+from ..proof.prove import DualBound, Incumbent, optimal, prove_feasible
 from ..reductions.equilibration import scaling_of
 from ..reductions.robust_counterpart import counterpart
 from .options import Options
@@ -156,9 +156,9 @@ class IntegerCounterpart:
                     return None
                 x, multipliers = units.x(found[0]), found[1] * units.rows / units.objective
             proven = prove_feasible(fixed, np.clip(x, fixed.lower, fixed.upper))
-            kept = isinstance(proven, Feasible)
-            if isinstance(proven, Feasible) and (proven.upper - goal <= allowed or program is None):
-                nothing = Lower(-np.inf, Dual(*self.finite.inverse(multipliers)))
+            kept = isinstance(proven, Incumbent)
+            if isinstance(proven, Incumbent) and (proven.upper - goal <= allowed or program is None):
+                nothing = DualBound(-np.inf, Dual(*self.finite.inverse(multipliers)))
                 return optimal(self.program, proven, nothing, proven.point.x, proven.bounds)
             margin *= self.tuning.share if kept else 1 / self.tuning.share
         return None

@@ -18,7 +18,7 @@ from ..model.status import Status
 from ..oracles import Separation, ask, is_instant
 from ..proof.certificate import Array, Support
 from ..proof.linear_algebra import ROUNDING
-from ..proof.prove import Feasible, infeasible
+from ..proof.prove import Incumbent, infeasible
 from ..proof.ray import Ray
 from ..reductions.chain import reduce
 from ..solution.messages import PROBABLY_INFEASIBLE
@@ -29,7 +29,7 @@ from .rays import find_ray
 from .relaxation import Relaxation, counted, objective, replace_proposal, rounding_error
 from .state import End, Proposal, State
 from .strategies import OptimalFaceCentre, strategies
-from .warm_start import Kept
+from .warm_start import WarmStartData
 
 BITS = np.finfo(np.float64).nmant  # of a double: halving it as often leaves nothing
 
@@ -118,12 +118,17 @@ class LinearRelaxation(Relaxation):
         state.accept(proposal, self.held.terms(result))
 
     def _proposal(self, result: MasterResult) -> Proposal:
-        x, edge = self.held.x(result.z), self._leaning(result.z)
+        x, edge = self.held.x(result.z), self._at_artificial_bound(result.z)
         price = np.abs(result.reduced_costs) * self.held.limit
         matters = price > self.tuning.share * self.options.tol * max(1.0, abs(result.objective))  # equilibrated
         support, rows = self.held.atoms(result)
         return Proposal(
-            x, objective(self.program, x), support, rows, bounded=not (matters & edge).any(), leaning=bool(edge.any())
+            x,
+            objective(self.program, x),
+            support,
+            rows,
+            bounded=not (matters & edge).any(),
+            at_artificial_bound=bool(edge.any()),
         )
 
     def _explain_infeasible(self, state: State, result: MasterResult) -> End | None:
@@ -159,7 +164,7 @@ class LinearRelaxation(Relaxation):
         self.held.zoom(self.result.z, 2.0 ** min(power, BITS / 2))
         return True
 
-    def _leaning(self, z: Array) -> NDArray[np.bool_]:
+    def _at_artificial_bound(self, z: Array) -> NDArray[np.bool_]:
         """Which coordinates lean on the box that stands in for infinite bounds."""
         found: NDArray[np.bool_] = np.abs(z) >= (1 - self.tuning.share**2) * self.held.limit
         return found
@@ -169,8 +174,8 @@ class LinearRelaxation(Relaxation):
         if self.tuning.reach / self.tuning.share**self.stretches > 1 / EPS:
             return False
         self.stretches += 1
-        leaning = self._leaning(z)
-        self.held.stretch(leaning if leaning.any() else ~leaning)
+        edge = self._at_artificial_bound(z)
+        self.held.stretch(edge if edge.any() else ~edge)
         return True
 
     def confirm(self, state: State) -> bool:
@@ -179,24 +184,24 @@ class LinearRelaxation(Relaxation):
         Where the smaller one breaks a constraint, cuts are added there, and the next relaxation knows better.
         """
         proposal = state.proposal
-        if not (proposal.leaning and proposal.bounded and state.slater):
+        if not (proposal.at_artificial_bound and proposal.bounded and state.slater):
             return True
         most = proposal.value - self.program.constant + self.tuning.share * state.allowed(proposal.value)
         assert self.result is not None
         z = self.result.z
-        leaning = self._leaning(z)
+        edge = self._at_artificial_bound(z)
         # Often those that lean are alone in it; where nothing else moves, little else can break.
-        for moved in (leaning, np.ones(len(z), dtype=bool)):
+        for moved in (edge, np.ones(len(z), dtype=bool)):
             x = self.held.smallest(state.margin, most, z, moved)
-            if x is not None and replace_proposal(self, state, replace(proposal, x=x, leaning=False)):
+            if x is not None and replace_proposal(self, state, replace(proposal, x=x, at_artificial_bound=False)):
                 return True
         if x is None:
             return True
         self.smaller += 1
         return self.smaller > self.tuning.patience
 
-    def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
-        return {"kept": Kept(self.scaling, self.held.conditioning, self.held.scale)}
+    def extras(self, best: Incumbent | None, last: Proposal) -> dict[str, Any]:
+        return {"kept": WarmStartData(self.scaling, self.held.conditioning, self.held.scale)}
 
     def drop(self) -> None:
         if self.result is not None:

@@ -249,9 +249,9 @@ class LinearMaster:
         )
         return found
 
-    def stretch(self, leaning: NDArray[np.bool_]) -> None:
+    def stretch(self, edge: NDArray[np.bool_]) -> None:
         """Begin anew in coordinates that reach farther out along those that lean on the box."""
-        grow = np.where(leaning, 1.0 / self.tuning.share, 1.0)
+        grow = np.where(edge, 1.0 / self.tuning.share, 1.0)
         self._whole = False
         self.grown = self.grown * grow
         self.conditioning = self.conditioning.stretched(grow)

@@ -16,7 +16,7 @@ from ..model.program import Program
 from ..proof.certificate import Array, Support
 from ..proof.linear_algebra import product
 from ..proof.primal import FinitePoint
-from ..proof.prove import Lower
+from ..proof.prove import DualBound
 from ..proof.rows import point_rows, settled
 from ..validation import answer, numbers, shown
 from .rows import Known
@@ -74,10 +74,10 @@ class MixedPoint(FinitePoint):
 
 
 @dataclass(frozen=True, eq=False)
-class PricedBound(Lower):
+class PricedBound(DualBound):
     """A lower bound over X, which is wherever it is written the same."""
 
-    def around(self, program: Program, centre: Array) -> Lower:
+    def around(self, program: Program, centre: Array) -> DualBound:
         return self
 
 

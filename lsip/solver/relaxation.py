@@ -19,7 +19,7 @@ from ..oracles import Oracle, Separation, ask, is_prover, pick_oracle, prover, t
 from ..proof.certificate import Array, Support
 from ..proof.families import Bounds
 from ..proof.gap import closed, unresolved
-from ..proof.prove import Feasible, Lower, prove_lower, rounding_of, row_terms
+from ..proof.prove import DualBound, Incumbent, prove_lower, rounding_of, row_terms
 from ..proof.ray import Ray
 from ..reductions.equilibration import Scaling
 from ..reductions.rounding import data_rounding
@@ -93,9 +93,9 @@ class Relaxation(ABC):
         """The best point that keeps every cut by `margin`, or the one with most room; None where none is known."""
         return None
 
-    def lower_bound(self, state: State, proposal: Proposal, centre: Array, allowed: float) -> Lower:
+    def lower_bound(self, state: State, proposal: Proposal, centre: Array, allowed: float) -> DualBound:
         """What the multipliers of a proposal prove about the optimum; the proof may give up a share of `allowed`."""
-        return lagrangian_bound(self, proposal, centre, allowed)
+        return multiplier_bound(self, proposal, centre, allowed)
 
     def confirm(self, state: State) -> bool:
         """Whether the current proposal may be proven as it is; otherwise the next one is better."""
@@ -105,7 +105,7 @@ class Relaxation(ABC):
         """Enlarge the box that replaces infinite bounds (`out`), or magnify small margins; whether that is possible."""
         return False
 
-    def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
+    def extras(self, best: Incumbent | None, last: Proposal) -> dict[str, Any]:
         """Further fields of the answer; `best` is the point behind it, `last` the proposal where there is none."""
         return {}
 
@@ -124,7 +124,7 @@ class Search:
     unproven_rays = 0  # directions of unboundedness that could not be proven
     due = 0  # the iteration from which on the next lower bound is worth its proof
 
-    def closed(self, best: Feasible, lower: Lower) -> bool:
+    def closed(self, best: Incumbent, lower: DualBound) -> bool:
         """Whether these bounds are close enough, for whoever checks them again as well."""
         tol, atol = self.state.tol, self.state.atol
         if self.options.atol is None and not closed(lower.value, best.upper, tol, 0.0):
@@ -227,7 +227,7 @@ def rounding_error(program: Program, point: Proposal, separations: list[Separati
     return rounding_of(max(row_terms(program, point.x, rows), default=0.0))
 
 
-def lagrangian_bound(relaxation: Relaxation, proposal: Proposal, centre: Array, allowed: float) -> Lower:
+def multiplier_bound(relaxation: Relaxation, proposal: Proposal, centre: Array, allowed: float) -> DualBound:
     """What multipliers prove with the help of all cuts; the atoms of an earlier proof are few, and tried first."""
     program, share = relaxation.program, relaxation.tuning.share * allowed
     units, known = np.abs(centre) + relaxation.units, relaxation.proof

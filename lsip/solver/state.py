@@ -12,8 +12,8 @@ from ..model.status import Status
 from ..oracles import Oracle, Work
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.families import Bounds
-from ..proof.primal import Broken
-from ..proof.prove import Feasible, Lower, prove_feasible
+from ..proof.primal import NotProven
+from ..proof.prove import DualBound, Incumbent, prove_feasible
 from ..solution.result import Iterate
 
 
@@ -26,7 +26,7 @@ class Proposal:
     support: tuple[Support, ...] = ()  # the dual measure
     rows: Array = field(default_factory=lambda: np.zeros(0))  # multipliers of the finite rows
     bounded: bool = True  # whether the box that stands in for infinite bounds plays no part in the multipliers
-    leaning: bool = False  # whether the point touches that box
+    at_artificial_bound: bool = False  # whether the point touches that box
     box: Array | None = None  # (n,), half-widths around x, where the point is known only up to them
     weights: Array | None = None  # of the points that x is a mixture of, where it is one
     excess: float = -np.inf  # by how much x may violate finite rows that no proof can repair
@@ -37,7 +37,7 @@ class Proposal:
 
     def feasible(
         self, program: Program, oracles: Sequence[Oracle], known: Bounds | None, seconds: float
-    ) -> Feasible | Broken:
+    ) -> Incumbent | NotProven:
         """The point, or one next to it, as one that is proven to be feasible."""
         return prove_feasible(program, self.x, known, seconds=seconds, oracles=oracles)
 
@@ -65,13 +65,13 @@ class State:
     slater: bool = True  # whether there may be points with room in every constraint
     scaled_gap: bool = False  # whether a gap relative to the terms of the dual is accepted
     closing: bool = False  # whether only the last proofs are left
-    incumbent: Feasible | None = None  # the best point that is proven to be feasible
-    retreat: Feasible | None = None  # a proven one, combined with a point that has room
+    incumbent: Incumbent | None = None  # the best point that is proven to be feasible
+    slater_incumbent: Incumbent | None = None  # a proven one, combined with a point that has room
     inner_margin: float = 0.0  # by which cuts are kept in the search for the next incumbent; 0 before the first
-    proven: Lower | None = None  # the best lower bound that is proven for all x
+    proven: DualBound | None = None  # the best lower bound that is proven for all x
     estimate: float = np.inf  # what the violation of the last point probably does not exceed, where nothing is proven
     work: tuple[Work | None, ...] = ()  # what proofs that ended too early would still have taken, a family
-    obstacle: Broken | None = None  # why the last point that looked feasible is not proven to be
+    obstacle: NotProven | None = None  # why the last point that looked feasible is not proven to be
     direction: Array | None = None  # one of unboundedness that could not be proven
     patience: int = 0  # feasible points whose gap did not close
     begun: bool = False  # whether any relaxation was solved
@@ -101,17 +101,19 @@ class State:
         self.scaled_gap = True
         return True
 
-    def keep_feasible(self, found: Feasible) -> None:
+    def keep_feasible(self, found: Incumbent) -> None:
         """Remember a feasible point, if it is the best."""
         if self.incumbent is None or found.upper < self.incumbent.upper:
             self.incumbent = found
 
-    def keep_lower(self, lower: Lower) -> None:
+    def keep_lower(self, lower: DualBound) -> None:
         """Remember a lower bound, if it holds everywhere and is the best."""
         if np.isinf(lower.radius) and (self.proven is None or lower.value > self.proven.value):
             self.proven = lower
 
     @property
-    def best(self) -> Feasible | None:
+    def best(self) -> Incumbent | None:
         """The best point that is proven to be feasible, wherever it comes from."""
-        return min((b for b in (self.incumbent, self.retreat) if b is not None), key=lambda b: b.upper, default=None)
+        return min(
+            (b for b in (self.incumbent, self.slater_incumbent) if b is not None), key=lambda b: b.upper, default=None
+        )

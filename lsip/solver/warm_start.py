@@ -26,7 +26,7 @@ from ..oracles.base import Ints
 from ..proof.certificate import Array, Certificate, Support
 from ..proof.dual import Dual
 from ..proof.linear_algebra import ROUNDING
-from ..proof.prove import Feasible, Lower, reproven
+from ..proof.prove import DualBound, Incumbent, reproven
 from ..reductions.chain import forward, reduce
 from ..reductions.equilibration import Scaling
 from ..solution.solution import Solution
@@ -50,7 +50,7 @@ LIGHT = np.sqrt(EPS)
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class WarmStartData:
     """What a solve keeps for the next one."""
 
     scaling: Scaling
@@ -173,14 +173,14 @@ def warm_start(given: Program, options: Options, exchange: Exchange) -> Relaxati
     earlier, kept = Earlier.of(warm, given), getattr(warm, "kept", None)
     known = earlier.x is not None and warm.certified and np.isfinite(warm.upper - warm.lower)
     known = known and sum(s.multiplier for s in earlier.support) > 0
-    if not (known and options.polish and isinstance(kept, Kept)):
+    if not (known and options.polish and isinstance(kept, WarmStartData)):
         return exchange(earlier.points(given, options.tuning), earlier.support)
     made = WarmStart(given, options, earlier, kept, exchange)
     return made if made.polished() else made.exchange()
 
 
 @dataclass
-class Tried:
+class HeldCuts:
     """The cuts of an earlier answer, and index points that break the point that is tried."""
 
     cuts: list[Support]
@@ -199,7 +199,7 @@ class WarmStart(Relaxation):
         given: Program,
         options: Options,
         earlier: Earlier,
-        kept: Kept,
+        kept: WarmStartData,
         exchange: Exchange,
     ) -> None:
         x = np.asarray(earlier.x)
@@ -211,7 +211,7 @@ class WarmStart(Relaxation):
             super().__init__(known.apply(), options, atol=0.0)  # those who check it have other units
             kept = replace(kept, scaling=known)
         self.given, self.earlier, self.kept, self._exchange = given, earlier, kept, exchange
-        self.held = Tried(list(earlier.cuts), kept.scale)
+        self.held = HeldCuts(list(earlier.cuts), kept.scale)
         answer = Certificate("none", x, -np.inf, np.inf, support=earlier.support, row_multipliers=earlier.rows)
         if earlier.basis is not None:
             answer = replace(answer, balanced=earlier.basis[0], basis=earlier.basis[1])
@@ -346,7 +346,7 @@ class WarmStart(Relaxation):
         new = self.held.cuts[len(self.earlier.cuts) :]
         return self._exchange((*self.earlier.points(self.given, self.tuning), *new), self.earlier.support)
 
-    def lower_bound(self, state: State, proposal: Proposal, centre: Array, allowed: float) -> Lower:
+    def lower_bound(self, state: State, proposal: Proposal, centre: Array, allowed: float) -> DualBound:
         if self.stands and self.earlier.basis is not None:
             dual = Dual(proposal.support, proposal.rows, *self.basis)
             found = reproven(self.program, dual, centre, self.tuning.share * allowed)
@@ -354,7 +354,7 @@ class WarmStart(Relaxation):
                 return found
         return super().lower_bound(state, proposal, centre, allowed)
 
-    def extras(self, best: Feasible | None, last: Proposal) -> dict[str, Any]:
+    def extras(self, best: Incumbent | None, last: Proposal) -> dict[str, Any]:
         return {"kept": self.kept}
 
 

@@ -246,6 +246,6 @@ def _no_number(value: object, kind: str, what: str) -> ModelError:
 
 def _no_double(item: SupportsFloat, what: str) -> ModelError:
     return ModelError(
-        f"{what} must be doubles, for which a model is proven; {shown(item)} of type {type(item).__name__} is none. "
-        f"Write float(…), or .astype(float), to mean the nearest one, {float(item)!r}."
+        f"{what} must be doubles, because proofs are about doubles; {shown(item)} has the type {type(item).__name__}. "
+        f"Write float(…), or .astype(float), for the nearest double, {float(item)!r}."
     )

@@ -45,9 +45,7 @@ class IndexExpression(cp.Parameter):  # type: ignore[misc]
         # CVXPY itself keeps what it has found out about a parameter in attributes of its own, and copies `args`.
         own = name.startswith("_") or name.endswith("__") or name in ("args", "attributes")
         if "formula" in self.__dict__ and not own:
-            raise FixedError(
-                f"`{name}` of {self} cannot be set: an index stands for all points of its set and stays as it was made."
-            )
+            raise FixedError(f"`{name}` of {self} cannot be set: an index is immutable.")
         super().__setattr__(name, value)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any:

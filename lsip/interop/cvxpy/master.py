@@ -73,10 +73,11 @@ class NamedSolver:
         self.stats = problem.solver_stats
         if problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
             x = self.layout.values()
-            leaning = reach is not None and bool((np.abs(x) >= 0.99 * reach).any())
+            edge = reach is not None and bool((np.abs(x) >= 0.99 * reach).any())
             dual = np.maximum(np.atleast_1d(cuts.dual_value), 0.0) / scale if len(scale) else np.zeros(0)
             value = float(problem.value) * (-1.0 if isinstance(self.objective, cp.Maximize) else 1.0)
-            return ConicAnswer("optimal", self.canonical.lifted(x)[free], np.zeros(0), dual, value, leaning=leaning)
+            z = self.canonical.lifted(x)[free]
+            return ConicAnswer("optimal", z, np.zeros(0), dual, value, at_artificial_bound=edge)
         status = "failed"
         if problem.status in cp.settings.INF_OR_UNB:
             status = "unbounded" if "unbounded" in problem.status.split("_or_")[-1] else "infeasible"

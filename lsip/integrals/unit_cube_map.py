@@ -18,7 +18,7 @@ from .volume import number, refuse
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
+class UnitCubeMap:
     """y as a function of u in the unit cube, and the density of uniform points y with respect to uniform u."""
 
     dim: int
@@ -36,10 +36,10 @@ class Sheet:
         return u, instead, 1.0 if self.density is None else self.density(u)
 
 
-def sheet(domain: Domain) -> Sheet:
-    """A set as a sheet."""
+def unit_cube_map(domain: Domain) -> UnitCubeMap:
+    """A set as an image of the unit cube."""
     if isinstance(domain, Product):
-        return _together([sheet(f) for f in domain.factors])
+        return _together([unit_cube_map(f) for f in domain.factors])
     if isinstance(domain, Segment | Box):
         return _box(domain)
     if isinstance(domain, Simplex):
@@ -58,17 +58,17 @@ def between(a: float, b: float, u: Expression) -> Expression:
     return moved + a if a else moved
 
 
-def _box(domain: Segment | Box) -> Sheet:
+def _box(domain: Segment | Box) -> UnitCubeMap:
     ends = list(zip(domain.lower.tolist(), domain.upper.tolist(), strict=True))
     wide = [i for i, (a, b) in enumerate(ends) if a < b]
 
     def place(u: Expression) -> list[Expression]:
         return [between(a, b, u[wide.index(i)]) if a < b else as_expression(a) for i, (a, b) in enumerate(ends)]
 
-    return Sheet(len(wide), place)
+    return UnitCubeMap(len(wide), place)
 
 
-def _simplex(m: int) -> Sheet:
+def _simplex(m: int) -> UnitCubeMap:
     """Each coordinate takes its share of what those before it leave of 1."""
 
     def place(u: Expression) -> list[Expression]:
@@ -85,23 +85,23 @@ def _simplex(m: int) -> Sheet:
             found = found * (1.0 - u[k]) ** (m - 2 - k)
         return found
 
-    return Sheet(m - 1, place, density)
+    return UnitCubeMap(m - 1, place, density)
 
 
-def _ball(ball: Ball) -> Sheet:
+def _ball(ball: Ball) -> UnitCubeMap:
     """Distance from the centre, longitude and, in three dimensions, the angle to an axis."""
     c, r, m = ball.centre.tolist(), ball.radius, ball.dim
     if m == 1:
-        return Sheet(1, lambda u: [c[0] + r * (2.0 * u[0] - 1.0)])
+        return UnitCubeMap(1, lambda u: [c[0] + r * (2.0 * u[0] - 1.0)])
     if m == 2:
-        return Sheet(2, lambda u: _circle(c, r * u[0], u[1]), lambda u: 2.0 * u[0])
+        return UnitCubeMap(2, lambda u: _circle(c, r * u[0], u[1]), lambda u: 2.0 * u[0])
     if m == 3:
 
         def place(u: Expression) -> list[Expression]:
             angle = PI * u[2]
             return [*_circle(c, r * u[0] * np.sin(angle), u[1]), c[2] + r * u[0] * np.cos(angle)]
 
-        return Sheet(3, place, lambda u: 3.0 * u[0] ** 2 * (PI / 2.0) * np.sin(PI * u[2]))
+        return UnitCubeMap(3, place, lambda u: 3.0 * u[0] ** 2 * (PI / 2.0) * np.sin(PI * u[2]))
     raise ModelError(
         f"Over a ball in {m} dimensions, only polynomials in the index are integrated; give samples to "
         "lsip.expectation for anything else."
@@ -113,10 +113,10 @@ def _circle(c: list[float], radius: Expression, turn: Expression) -> list[Expres
     return [c[0] + radius * np.cos(angle), c[1] + radius * np.sin(angle)]
 
 
-def _together(sheets: list[Sheet]) -> Sheet:
+def _together(maps: list[UnitCubeMap]) -> UnitCubeMap:
     """Side by side; points of a product are independent."""
-    starts = np.cumsum([0] + [s.dim for s in sheets]).tolist()
-    parts = list(zip(sheets, starts, strict=False))
+    starts = np.cumsum([0] + [s.dim for s in maps]).tolist()
+    parts = list(zip(maps, starts, strict=False))
 
     def place(u: Expression) -> list[Expression]:
         return [y for s, start in parts for y in s.place(u[start : start + s.dim])]
@@ -128,4 +128,4 @@ def _together(sheets: list[Sheet]) -> Sheet:
                 found = s.density(u[start : start + s.dim]) * found
         return found
 
-    return Sheet(starts[-1], place, density)
+    return UnitCubeMap(starts[-1], place, density)

@@ -23,7 +23,7 @@ Entry = tuple[Index, int]  # an index, and one of its coordinates
 PRIME = 2**31 - 1  # a matrix that is regular modulo a prime is regular
 
 
-def spanned(entries: tuple[Entry, ...], exponents: Ints) -> Mask:
+def dependent_monomials(entries: tuple[Entry, ...], exponents: Ints) -> Mask:
     """Which monomials (K,) of entries others span, so that their coefficients are to be zero."""
     found = _of_simplices(entries, exponents)
     degree = int(exponents.sum(axis=1).max(initial=0))

@@ -1,6 +1,6 @@
 """Finding multipliers that balance exactly: which rows can make up for rounding, and in which columns they have to.
 
-Everything here is a proposal in floating point; `dual.weigh` has the last word on what it proves.
+Everything here is a proposal in floating point; `dual.lagrangian_bound` has the last word on what it proves.
 
 The rows of the dual measure itself are enough where it has as many atoms, well apart, as there are columns to balance.
 Where it has fewer, or some that weigh next to nothing, rows with no weight so far are added: a small linear program
@@ -27,18 +27,18 @@ from ..expressions.interval import EPS, Interval
 from ..masters.base import Matrix, is_sparse
 from ..model.program import Program
 from .certificate import Array, Ints, Support
-from .direction import direction, gaps, pushes_of, vanishing_columns
+from .direction import direction, pushes_of, vanishing_columns
 from .dual import TUNING as WEIGHING
-from .dual import Dual, Weighed, charges, loose_columns, weigh
+from .dual import Dual, LagrangianBound, charges, lagrangian_bound, loose_columns
 from .linear_algebra import ROUNDING, exact_sums
 from .merging import merged
-from .pivots import square
+from .pivots import appeal_of, filled, square, strong_rows
 from .rows import Mask, Rows, centres, settled
 
 
 @dataclass(frozen=True)
 class BalanceTuning:
-    """How multipliers are looked for that balance; whatever is found, `dual.weigh` says what it proves.
+    """How multipliers are looked for that balance; whatever is found, `dual.lagrangian_bound` says what it proves.
 
     Parameters
     ----------
@@ -51,12 +51,13 @@ class BalanceTuning:
 
 
 TUNING = BalanceTuning()
+Repair = tuple[Dual, LagrangianBound]  # multipliers, and what they prove
 NEAR_ENDS = ROUNDING, WEIGHING.slope  # how near to a bound counts as being there, tried in turn
 
 
 def balanced(
     program: Program, c: Array, dual: Dual, centre: Array, allowed: float, spare: tuple[Support, ...] = ()
-) -> tuple[Dual, Weighed] | None:
+) -> Repair | None:
     """Multipliers near those given that prove a bound for all x, and what they prove; None if none were found.
 
     At most about `allowed` is given up. `spare` are atoms without weight that may be used as well.
@@ -78,11 +79,11 @@ def balanced(
     if better is None or (better[1].stands_for(better[0]) and not moved):
         return better
     stored = better[0] if better[1].stands_for(better[0]) else better[0].reweighted(centres(better[1].weight))
-    around = weigh(c, Rows.of(program, stored.support), stored, centre)
+    around = lagrangian_bound(c, Rows.of(program, stored.support), stored, centre)
     return None if around is None or not around.stands_for(stored) else (stored, around)
 
 
-def rebalanced(program: Program, c: Array, dual: Dual, centre: Array, allowed: float) -> tuple[Dual, Weighed] | None:
+def rebalanced(program: Program, c: Array, dual: Dual, centre: Array, allowed: float) -> Repair | None:
     """Multipliers near those given that prove a bound with the basis that they came with; None if that costs too much.
 
     It is the basis of an earlier proof, about a program whose numbers were a little different.
@@ -93,13 +94,13 @@ def rebalanced(program: Program, c: Array, dual: Dual, centre: Array, allowed: f
     rows = Rows.of(program, atoms)
     usable = replace(dual, support=atoms, row_multipliers=program.admissible(dual.row_multipliers))
     made = _corrected(c, rows, usable)
-    found = None if made is None else weigh(c, rows, made, centre)
+    found = None if made is None else lagrangian_bound(c, rows, made, centre)
     if made is None or found is None or not found.stands_for(made) or not float(found.charge.sum()) <= allowed:
         return None
     return made, found
 
 
-def _as_it_is(c: Array, rows: Rows, dual: Dual, centre: Array) -> Weighed | None:
+def _as_it_is(c: Array, rows: Rows, dual: Dual, centre: Array) -> LagrangianBound | None:
     """What a dual proves as it is; where that is nothing, which floats can tell, only about how it weighs."""
     if rows.cones is None:
         weight = Interval(dual.weights, dual.weights)
@@ -111,13 +112,20 @@ def _as_it_is(c: Array, rows: Rows, dual: Dual, centre: Array) -> Weighed | None
         if not np.isfinite(charge).all():
             side = np.where(weight.lo < 0, rows.below.lo, rows.above.hi)
             slack = np.where(weight.lo != 0, weight.lo * (side - rows.mid @ centre), 0.0)
-            return Weighed(float(c @ centre - slack.sum()), reduced, charge, weight)
-    return weigh(c, rows, dual, centre)
+            return LagrangianBound(float(c @ centre - slack.sum()), reduced, charge, weight)
+    return lagrangian_bound(c, rows, dual, centre)
 
 
 def _searched(
-    program: Program, c: Array, dual: Dual, rows: Rows, found: Weighed, centre: Array, allowed: float, wide: _Wide
-) -> tuple[Dual, Weighed] | None:
+    program: Program,
+    c: Array,
+    dual: Dual,
+    rows: Rows,
+    found: LagrangianBound,
+    centre: Array,
+    allowed: float,
+    wide: _Wide,
+) -> Repair | None:
     """The first proposal that costs no more than is allowed, or the best of all."""
     best = (dual, found) if np.isfinite(found.lower) else None
     loose = loose_columns(found, allowed)
@@ -137,7 +145,7 @@ def _searched(
         return best
 
 
-def _best(*found: tuple[Dual, Weighed] | None) -> tuple[Dual, Weighed] | None:
+def _best(*found: Repair | None) -> Repair | None:
     """What proves most; None if nothing proves anything."""
     known = [pair for pair in found if pair is not None and np.isfinite(pair[1].lower)]
     return max(known, key=lambda pair: pair[1].lower, default=None)
@@ -145,28 +153,26 @@ def _best(*found: tuple[Dual, Weighed] | None) -> tuple[Dual, Weighed] | None:
 
 def _exactly(
     program: Program, c: Array, dual: Dual, rows: Rows, centre: Array, loose: Mask, wide: _Wide
-) -> tuple[Dual, Weighed] | None:
+) -> Repair | None:
     """The best of the first few proposals, with multipliers in rational numbers, where rows are known so."""
     ends = _at_end(program, centre, NEAR_ENDS[0])
     first = islice(_proposals(program, c, dual, rows, centre, loose, ends, wide), 2)
-    weighed = [(each, weigh(c, its_rows, each, centre)) for each, its_rows in first]
+    weighed = [(each, lagrangian_bound(c, its_rows, each, centre)) for each, its_rows in first]
     return _best(*((each, found) for each, found in weighed if found is not None))
 
 
-def _at_centres(
-    program: Program, c: Array, dual: Dual, centre: Array, loose: Mask, wide: _Wide
-) -> tuple[Dual, Weighed] | None:
+def _at_centres(program: Program, c: Array, dual: Dual, centre: Array, loose: Mask, wide: _Wide) -> Repair | None:
     """The dual with atoms merged that stand for one, and what that proves."""
     made = merged(program, c, dual, wide.spare, np.flatnonzero(loose))
     if made is None:
         return None
     made, its_rows = _trimmed(made, Rows.of(program, made.support), made.basis)
-    return _best((made, found)) if (found := weigh(c, its_rows, made, centre)) is not None else None
+    return _best((made, found)) if (found := lagrangian_bound(c, its_rows, made, centre)) is not None else None
 
 
 def _tried(
-    program: Program, c: Array, dual: Dual, rows: Rows, found: Weighed, centre: Array, loose: Mask, wide: _Wide
-) -> Iterator[tuple[Dual, Weighed]]:
+    program: Program, c: Array, dual: Dual, rows: Rows, found: LagrangianBound, centre: Array, loose: Mask, wide: _Wide
+) -> Iterator[Repair]:
     """All proposals whose multipliers exist, and what they prove."""
     if rows.cones is not None:
         dual = _levelled(c, rows, dual, np.flatnonzero(~np.isfinite(found.charge)))
@@ -177,7 +183,7 @@ def _tried(
             for candidate, its_rows in _proposals(program, c, dual, rows, centre, loose, ends, wide):
                 check("lower bound")
                 corrected = _corrected(c, its_rows, candidate)
-                weighed = None if corrected is None else weigh(c, its_rows, corrected, centre, exactly=False)
+                weighed = None if corrected is None else lagrangian_bound(c, its_rows, corrected, centre, exactly=False)
                 if corrected is None or weighed is None:
                     continue
                 yield corrected, weighed
@@ -228,7 +234,7 @@ def _by_weight(dual: Dual) -> tuple[Dual, tuple[Support, ...]]:
     return replace(dual, support=tuple(s for s in dual.support if s.multiplier > least)), light
 
 
-def _paid(rows: Rows, c: Array, dual: Dual, found: Weighed, centre: Array) -> Array:
+def _paid(rows: Rows, c: Array, dual: Dual, found: LagrangianBound, centre: Array) -> Array:
     """The centre with variables moved to the bounds that pay for what is left over and is no rounding.
 
     The bound stays what it is; but what is charged in these columns could not be balanced away.
@@ -250,7 +256,7 @@ def _levelled(c: Array, rows: Rows, dual: Dual, columns: Ints) -> Dual:
     for _ in range(2 if len(columns) else 0):  # each time leaves over only what its own rounding adds
         weights = dual.weights
         room = rows.room(weights)
-        room = _filled(abs(rows.mid[:, columns]), room, rows.equal)
+        room = filled(abs(rows.mid[:, columns]), room, rows.equal)
         left = exact_sums(c[columns], turned, weights)
         step = _least_norm(turned, room, -0.5 * (left.lo + left.hi))
         if step is None or not rows.usable(Interval(weights + room * step, weights + room * step)):
@@ -307,7 +313,7 @@ def _proposals(
 def _own(dual: Dual, rows: Rows, inner: Ints, outer: Ints) -> Iterator[tuple[Dual, Rows]]:
     """Bases of the rows that have weight."""
     loose = np.sort(np.concatenate([inner, outer]))
-    for strong, appeal in _strong(rows, rows.room(dual.weights), loose):
+    for strong, appeal in strong_rows(rows, rows.room(dual.weights), loose):
         for columns in (loose, inner) if len(outer) and strong.sum() >= len(loose) else (inner,):
             basis, balance = square(rows, columns, strong, appeal)
             if len(basis):
@@ -326,7 +332,7 @@ def _wider(
     free = np.isinf(program.lower) & np.isinf(program.upper)
     sided = np.flatnonzero(loose & free), np.flatnonzero(loose & ~free)  # where a sign is enough, if zero is too much
     for zero, signed in ((inner, outer), sided) if len(sided[0]) < len(inner) else ((inner, outer),):
-        basis, balance = square(every, zero, ~every.conic | (room > 0), _appeal(every, room, centre))
+        basis, balance = square(every, zero, ~every.conic | (room > 0), appeal_of(every, room, centre))
         pushes = pushes_of(program, centre, signed)
         held = np.flatnonzero(~loose & vanishing_columns(every, c, wide.weights))
         way = direction(every, wide.weights, basis, balance, pushes, held, centre)
@@ -400,60 +406,3 @@ def _trimmed(dual: Dual, rows: Rows, needed: Ints) -> tuple[Dual, Rows]:
     place = np.concatenate([np.cumsum(keep) - 1, keep.sum() + np.arange(len(dual.row_multipliers))])
     atoms = tuple(s for s, kept in zip(dual.support, keep, strict=True) if kept)
     return replace(dual, support=atoms, basis=place[dual.basis]), rows.only(keep)
-
-
-def _strong(rows: Rows, room: Array, columns: Ints) -> Iterator[tuple[Mask, Array]]:
-    """Rows that weigh enough to be a basis, and how gladly each is taken: beside the heaviest, or in no units at all.
-
-    What a row weighs in a column, beside the heaviest there, does not depend on the units of either.
-    """
-    always = rows.equal | (rows.conic & (room > 0))
-    largest = float(room.max(initial=0.0))
-    yield (room > WEIGHING.likely * largest) | always, np.where(rows.equal, largest, room)
-    size = abs(rows.mid[:, columns])
-    room = _filled(size, room, rows.equal)
-    share = _share(size, room)
-    yield (share > WEIGHING.likely) | always, room * room / np.where(share > 0, share, 1.0)
-
-
-def _share(size: Matrix, room: Array) -> Array:
-    """How much each row weighs in the column in which it weighs most, beside the heaviest there."""
-    if is_sparse(size):
-        terms = sparse.diags_array(room) @ size
-        most = terms.max(axis=0).toarray().ravel()
-        share = (terms @ sparse.diags_array(1 / np.where(most > 0, most, 1.0))).max(axis=1)
-        return np.asarray(share.toarray()).ravel()
-    terms = size * room[:, None]
-    most = terms.max(axis=0, initial=0.0)
-    found: Array = (terms / np.where(most > 0, most, 1.0)).max(axis=1, initial=0.0)
-    return found
-
-
-def _appeal(rows: Rows, room: Array, centre: Array) -> Array:
-    """How gladly a row is taken into the basis: for its weight, and otherwise for having little slack."""
-    size, gap = rows.norms, gaps(rows, centre)
-    share = room * size
-    share = share / max(float(share.max(initial=0.0)), 1e-300)
-    usual = float(np.median(gap[np.isfinite(gap)])) if np.isfinite(gap).any() else 1.0
-    appeal: Array = np.maximum(share, 1e-3 / (1.0 + gap / max(usual, 1e-300))) / size
-    return np.where(rows.equal, appeal.max(initial=0.0), appeal)
-
-
-def _filled(size: Matrix, room: Array, equal: Mask) -> Array:
-    """The room of every row, where equalities, which have no end of it, get as much as weighs like that of others."""
-    if not equal.any():
-        return room
-    if is_sparse(size):
-        most = (sparse.diags_array(np.where(equal, 0.0, room)) @ size).max(axis=0).toarray().ravel()
-        part = sparse.csr_matrix(size[equal]).tocoo()
-        i, j, entry = part.row, part.col, part.data
-    else:
-        most = (size * np.where(equal, 0.0, room)[:, None]).max(axis=0, initial=0.0)
-        i, j = np.nonzero(size[equal])
-        entry = size[equal][i, j]
-    fair = np.full(int(equal.sum()), np.inf)
-    known = (entry > 0) & (most[j] > 0)
-    np.minimum.at(fair, i[known], most[j[known]] / entry[known])
-    filled = room.copy()
-    filled[equal] = np.where(np.isfinite(fair), fair, float(room.max(initial=0.0)) or 1.0)
-    return filled
