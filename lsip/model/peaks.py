@@ -86,8 +86,8 @@ def unseen(family: RowFamily) -> bool:
 def _followed(rows: RowFunctions) -> tuple[Array, bool]:
     """Such points, and whether there may be others that were not found.
 
-    Every column, or side, that may grow far beyond its sample is followed into the half of its box that promises more. It ends
-    where no more is hidden than was seen, or at its peak, where a value is about as large as the bound.
+    Every column, or side, that may grow far beyond its sample is followed into the half of its box that promises more.
+    It ends where no more is hidden than was seen, or at its peak, where a value is about as large as the bound.
     """
     domain, points = rows.domain, [np.zeros((0, rows.domain.dim))]
     if not rows.enclosable or rows.linear is not None:
