@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import ModelError
 from .affine import enclosed
 from .arrangements import Gather, Sum
-from .divided_differences import Divided, at_limit, divided_difference
+from .divided_differences import TERMS, Divided, at_limit, divided_difference
 from .elementary import DERIVATIVES, FUNCTIONS
 from .graph import IRRATIONAL, Constant, Expression, Index, as_expression, in_order
 from .operations import Add, Apply, Divide, Multiply, Negate, Power
@@ -27,7 +27,6 @@ from .ring import NotPolynomialError, Polynomial, Ring, Terms, repeated
 from .steps import full_range
 from .sums import DoubleDouble
 
-MOST_FACTORS = 32  # that are divided out of one quotient, and terms that a power is written out in
 _divide: Callable[..., Any] = RULES["divide"]
 _multiply: Callable[..., Any] = RULES["multiply"]
 
@@ -81,7 +80,7 @@ def _without_common_zeros(a: Expression, b: Expression) -> Expression | None:
     indices = tuple(dict.fromkeys((*a.indices(), *b.indices())))
     found = False
     for w in _candidates(b, indices):
-        for _ in range(MOST_FACTORS):
+        for _ in range(TERMS):
             try:
                 slopes = [Slopes(w, indices).of(e) for e in (b, a)]
             except _NoSlopeError:
@@ -198,7 +197,7 @@ def _core(w: Expression, indices: tuple[Index, ...]) -> Expression:
 def _roots(p: Polynomial) -> list[float]:
     """Doubles at which a polynomial in one coordinate is zero."""
     degree = max((e for (e,) in p), default=0)
-    if not 2 <= degree <= MOST_FACTORS:
+    if not 2 <= degree <= TERMS:
         return []
     near = np.roots([float(p.get((k,), Fraction(0))) for k in range(degree, -1, -1)])
     tried = {float(c) for v in near.tolist() for c in (round(v.real), round(v.real * 64) / 64, v.real)}
@@ -309,12 +308,12 @@ class Slopes:
             raise _NoSlopeError
         if k == int(k) and k > 0 and not any(a.at.ravel()):
             return Slope(a.at, as_expression(u ** (k - 1.0) * a.quotient if k > 1 else a.quotient))
-        if k == int(k) and 0 < k <= MOST_FACTORS:
+        if k == int(k) and 0 < k <= TERMS:
             terms = [u ** float(i) * _number(a.at ** (int(k) - 1 - i)) for i in range(int(k))]
             return Slope(a.at ** int(k), as_expression(sum(terms[1:], terms[0]) * a.quotient))
-        if k == int(k) and -MOST_FACTORS <= k < 0:
+        if k == int(k) and -TERMS <= k < 0:
             return self.of(as_expression(1.0 / u**-k))
-        if k - 0.5 == int(k - 0.5) and 0 < k <= MOST_FACTORS:
+        if k - 0.5 == int(k - 0.5) and 0 < k <= TERMS:
             return self.of(as_expression(u ** (k - 0.5) * np.sqrt(u) if k > 1 else np.sqrt(u)))
         return self.of(as_expression(np.exp(k * np.log(u))))
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..deadline import EFFORT
 from ..expressions.affine import Affine, Term
 from ..expressions.arrangements import Gather, Join, Linear, Sum
 from ..expressions.divided_differences import Divided, at_limit
@@ -29,8 +30,6 @@ from ..expressions.removable import written
 from ..expressions.ring import Polynomial, Ring
 from ..expressions.steps import full_range
 from ..expressions.substitution import substituted
-
-MOST_TERMS = 64  # of which a formula far out is the sum
 
 
 class FarOutError(Exception):
@@ -79,7 +78,7 @@ class FarOut:
                 found[id(node)] = [FarTerm(0, substituted(node, instead), np.ones(node.shape, dtype=bool))]
             else:
                 found[id(node)] = self._made(node, [found[id(u)] for u in node.args])
-                if len(found[id(node)]) > MOST_TERMS:
+                if len(found[id(node)]) * node.size > EFFORT.batch:
                     raise FarOutError(f"{text(node)} has too many terms there")
         return found[id(e)]
 

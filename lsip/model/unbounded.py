@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from .program import Layout
 
 Unbounded = tuple[Index, Domain, Ints, list[Any]]  # an index, its box, the coordinates without ends, and their shifts
-LENGTHS = (0, 2, 4, 8, 12, -4)  # exponents of the length at which far out begins, one after another
 POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -199,7 +198,7 @@ def _charted(
     if values:
         numbers = [numbers_of(e, values) for e in (*(t.coefficient for t in body.terms), body.offset)]
         body = body.substituted({node: number for known in numbers for node, number in known.items()})
-    for exponent in LENGTHS:
+    for exponent in (0, 1, 2, 4, 8, 16):  # each length is the square of the one before
         try:
             return [
                 (
