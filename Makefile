@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test versions docs lint format wheel sanitise clean
+.PHONY: help demo check test coverage versions docs lint format wheel pure-wheel playground sbom lock sanitise clean
 
 help:
 	@echo "make demo    solve a two-dimensional problem and draw it"
@@ -18,6 +18,11 @@ help:
 	@echo "make lint    ruff and mypy only"
 	@echo "make format  let ruff rewrite the code"
 	@echo "make wheel   wheels of lsip, with the compiled kernel for this platform, and of lsip-rl, and archives of their sources, in dist/"
+	@echo "make pure-wheel  the same, without the kernel: for every machine"
+	@echo "make coverage  which branches of lsip/ the tests reach; it fails below 90 %"
+	@echo "make playground  the notebooks as a site that runs in a browser, in docs/_build/playground"
+	@echo "make sbom    what is installed with lsip, as CycloneDX, in dist/sbom.json"
+	@echo "make lock    requirements.lock: exact versions with hashes, for installs that check what they fetch"
 	@echo "make sanitise  the kernel's tests and random tapes under AddressSanitizer and UBSan"
 	@echo "make clean   remove .venv and all caches"
 
@@ -49,12 +54,29 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 # With setuptools alone: nothing is fetched but that, and the same sources give the same bytes.
-wheel: $(VENV)/.created
+pure-wheel: export LSIP_KERNEL_BUILD := none
+wheel pure-wheel: $(VENV)/.created
 	@$(PIP) "setuptools>=77"
 	rm -rf build lsip-rl/build dist
 	$(BIN)/python .ci/build.py . dist > /dev/null
 	$(BIN)/python .ci/build.py lsip-rl dist > /dev/null
 	@ls dist
+
+playground: pure-wheel
+	@$(PIP) "jupyterlite-core[contents]" jupyterlite-pyodide-kernel
+	$(BIN)/jupyter-lite build --contents notebooks --piplite-wheels dist/lsip-[0-9]*-none-any.whl --output-dir docs/_build/playground
+
+coverage: $(VENV)/.dev
+	@$(PIP) coverage
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m coverage run --branch --source lsip -m pytest -q -n 0
+	$(BIN)/python -m coverage report --skip-covered --fail-under 90
+
+sbom: $(VENV)/.created
+	@mkdir -p dist
+	$(BIN)/python .ci/sbom.py dist/sbom.json
+
+lock: $(VENV)/.created
+	$(BIN)/python .ci/lock.py requirements.lock
 
 # The kernel with checks of every access and operation (AddressSanitizer, UBSan): its tests, and random tapes.
 TAPES ?= 10000

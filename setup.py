@@ -1,15 +1,20 @@
 """Builds the compiled kernel; all else is in pyproject.toml. Without a C++ compiler, lsip is installed without it.
 
-`LSIP_KERNEL_BUILD=require` fails where the kernel cannot be built; `LSIP_KERNEL_BUILD=none` leaves it out.
+`LSIP_KERNEL_BUILD=require` fails where the kernel cannot be built; `LSIP_KERNEL_BUILD=none` leaves it out. On Windows
+`CXX` names the compiler, GCC's or Clang's; Microsoft's own has no vectors of doubles.
 """
 
 import os
+import shlex
+import subprocess
 import sys
 from glob import glob
+from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError
 
 WANTED = os.environ.get("LSIP_KERNEL_BUILD", "try")
 if WANTED not in ("try", "require", "none"):
@@ -30,8 +35,21 @@ class Kernel(build_ext):
 
     def build_extension(self, ext: Extension) -> None:
         """Build one library."""
-        super().build_extension(ext)
+        if sys.platform == "win32":
+            self._build_with_clang(ext)
+        else:
+            super().build_extension(ext)
         Kernel.built = True
+
+    def _build_with_clang(self, ext: Extension) -> None:
+        """Compile and link at once: the kernel needs no header and no library of Python."""
+        target = Path(self.get_ext_fullpath(ext.name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        compiler = shlex.split(os.environ.get("CXX", "clang++"))
+        try:
+            subprocess.run([*compiler, "-shared", *ext.extra_compile_args, *ext.sources, "-o", str(target)], check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise CompileError(f"{compiler[0]} cannot build the kernel: {error}") from error
 
 
 class Wheel(bdist_wheel):

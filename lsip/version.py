@@ -1,3 +1,3 @@
 """The version of lsip, for whoever prints it."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

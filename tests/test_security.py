@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
+import re
 import sys
+import tracemalloc
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +16,7 @@ import pytest
 
 import lsip
 import rl
+from lsip.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = {p.relative_to(ROOT).as_posix(): p for room in ("lsip", "rl", "envs") for p in (ROOT / room).rglob("*.py")}
@@ -138,3 +143,45 @@ def test_a_report_loads_nothing(tmp_path):
     page = problem().solve(verbose=False).report(tmp_path / "r.html").read_text(encoding="utf-8")
     assert "Content-Security-Policy" in page
     assert "default-src 'none'" in page
+
+
+def test_a_forged_proof_is_not_believed(tmp_path, capfd):
+    path = tmp_path / "proof.json"
+    problem().solve(verbose=False).export(path)
+    assert main(["check", str(path)]) == 0
+    assert capfd.readouterr().out.startswith("proven: ")
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"exp"', '"sin"'), encoding="utf-8")
+    assert text != path.read_text(encoding="utf-8"), "the forgery is one"
+    assert main(["check", str(path)]) != 0
+    assert "proven: " not in capfd.readouterr().out
+
+
+def test_an_array_that_claims_to_be_huge_is_refused_before_it_is_made(tmp_path):
+    path = tmp_path / "s.npz"
+    problem().solve(verbose=False).save(path)
+    with np.load(path, allow_pickle=False) as data:
+        arrays = {name: data[name] for name in data.files}
+    with zipfile.ZipFile(path, "w") as written:
+        for name, array in arrays.items():
+            stream = io.BytesIO()
+            if name == "x":
+                told = {"descr": "<f8", "fortran_order": False, "shape": (2**40,)}
+                np.lib.format.write_array_header_1_0(stream, told)
+                stream.write(array.tobytes())
+            else:
+                np.lib.format.write_array(stream, array, allow_pickle=False)
+            written.writestr(f"{name}.npy", stream.getvalue())
+    tracemalloc.start()
+    with pytest.raises(lsip.LSIPError):
+        lsip.Solution.load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**26
+
+
+def test_the_sentences_have_their_tests():
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(tests/\w+\.py)`", text))
+    assert len(named) >= 6
+    assert all((ROOT / name).is_file() for name in named)

@@ -177,6 +177,28 @@ def least_squares(n: int) -> lsip.Problem:
     return lsip.Problem(lsip.minimize(np.linalg.norm(A @ lsip.Variable(n, name="x") - b)), [])
 
 
+def _uncertain(n: int) -> tuple[Array, Array, Array]:
+    rng, rows = np.random.default_rng(5), 5 * n // 2
+    return rng.normal(size=(rows, n)), rng.normal(size=rows), 0.1 * rng.normal(size=(2, rows, n))
+
+
+def _robust_least_squares(n: int) -> Any:
+    import cvxpy as cp
+
+    (A, b, moves), x = _uncertain(n), cp.Variable(n)
+    corners = [(A + u * moves[0] + v * moves[1]) @ x - b for u in (-1, 1) for v in (-1, 1)]
+    return cp.Problem(cp.Minimize(cp.maximum(*(cp.norm(corner) for corner in corners))))
+
+
+@grows((10, 20, 40, 80), "columns", _by_clarabel(_robust_least_squares), "corners, Clarabel", factor=5.0)
+def robust_least_squares(n: int) -> lsip.Problem:
+    """Residuals whose data move with two coordinates of a box; the rival has its corners."""
+    (A, b, moves), x, t = _uncertain(n), lsip.Variable(n, name="x"), lsip.Variable(name="t")
+    u = lsip.Index("u", lsip.Box([-1, -1], [1, 1]))
+    residual = A @ x - b + u[0] * (moves[0] @ x) + u[1] * (moves[1] @ x)
+    return lsip.Problem(lsip.minimize(t), [lsip.forall(u, np.linalg.norm(residual) <= t)])
+
+
 def _symmetric(k: int, n: int = 10) -> Array:
     M = np.random.default_rng(4).normal(size=(n + 1, k, k))
     return np.asarray((M + M.transpose(0, 2, 1)) / 2)

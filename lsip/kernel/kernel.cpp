@@ -43,8 +43,12 @@ namespace portable {
 }  // namespace portable
 
 #if defined(__x86_64__)
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
+#else
 #pragma GCC push_options
 #pragma GCC target("avx2")
+#endif
 #define LANES_OF_AVX2
 namespace avx2 {
 #include "arithmetic.inl"
@@ -54,7 +58,11 @@ namespace avx2 {
 #include "polynomials.inl"
 }  // namespace avx2
 #undef LANES_OF_AVX2
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
 #pragma GCC pop_options
+#endif
 #endif
 
 namespace points {
@@ -208,7 +216,7 @@ EXPORT void* lsip_tape_new(const TapeCall* call) {
         t->real.assign(call->real, call->real + call->numbers);
         t->kink_arguments.assign(call->kink_arguments, call->kink_arguments + call->arguments);
         for (int64_t i = 0; i < call->nodes; i++) {
-            const int* f = call->fields + i * FIELDS;
+            const int32_t* f = call->fields + i * FIELDS;
             t->nodes.push_back({f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9], f[10], f[11], {0, 0, 0, 0}});
         }
         if (!sound(*t)) {

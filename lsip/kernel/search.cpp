@@ -11,19 +11,6 @@ enum Ending { CLOSED, FOUND, FULL, DUE, LATE };
 
 static const int64_t CACHED = int64_t(1) << 15;  // doubles of polynomials that are made at once, by one thread
 
-// What Python hands over, field by field as in `native.py`, and what it reads afterwards.
-struct SearchCall {
-    int64_t order, components, width;        // rows, and numbers in each
-    int64_t boxes, known, capacity;          // so many boxes, so many of them with bounds, and room for so many
-    int64_t batch, most, halvings, threads;  // boxes split at once and enclosed in all, at most; cuts of each
-    double goal, alert, rounding, seconds;
-    const double *weights, *spread, *lost, *scale;  // (components, width), the same or null, (components,), (m,)
-    double *lower, *upper, *pays, *rough;           // (capacity, m)
-    double *bound, *points, *model;                 // (capacity, components), the second with m each
-    unsigned char* touched;                         // (capacity,), which boxes were bounded
-    int64_t enclosed, split;                        // how many were, in the end
-};
-
 struct Heap : SearchCall {
     Rows rows;
     std::vector<int64_t> open;

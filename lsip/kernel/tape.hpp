@@ -1,9 +1,17 @@
 // A tape of instructions, as Python hands it over, and what it is evaluated on.
 
 #pragma once
+#include <cfloat>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
+
+// Proofs rest on each operation being rounded once, to a double, in the direction that was set; lanes.inl needs vectors.
+#if !defined(__GNUC__) && !defined(__clang__)
+#error "the kernel needs GCC or Clang; LSIP_KERNEL_BUILD=none does without it"
+#elif defined(__FAST_MATH__) || FLT_EVAL_METHOD != 0
+#error "the kernel needs IEEE 754 doubles, without -ffast-math; LSIP_KERNEL_BUILD=none does without it"
+#endif
 
 #if defined(_WIN32)
 #define EXPORT extern "C" __declspec(dllexport)
@@ -82,9 +90,9 @@ double bound_of(int m, const double* row, double* d);
 struct TapeCall {
     int64_t dim, output, kinks;                   // coordinates, the node that is the output, and kinks in all
     int64_t nodes, integers, numbers, arguments;  // how many there are of each
-    const int *fields, *whole;                    // (nodes, FIELDS), (integers,)
+    const int32_t *fields, *whole;                // (nodes, FIELDS), (integers,)
     const double* real;                           // (numbers,)
-    const int* kink_arguments;                    // (arguments,)
+    const int32_t* kink_arguments;                // (arguments,)
 };
 
 struct QuadraticsCall {
@@ -106,9 +114,23 @@ struct LayoutCall {
     double *table, *errors;  // (n, p, levels, width), (n, p, width)
 };
 
+// A search, and what Python reads afterwards.
+struct SearchCall {
+    int64_t order, components, width;        // rows, and numbers in each
+    int64_t boxes, known, capacity;          // so many boxes, so many of them with bounds, and room for so many
+    int64_t batch, most, halvings, threads;  // boxes split at once and enclosed in all, at most; cuts of each
+    double goal, alert, rounding, seconds;
+    const double *weights, *spread, *lost, *scale;  // (components, width), the same or null, (components,), (m,)
+    double *lower, *upper, *pays, *rough;           // (capacity, m)
+    double *bound, *points, *model;                 // (capacity, components), the second with m each
+    unsigned char* touched;                         // (capacity,), which boxes were bounded
+    int64_t enclosed, split;                        // how many were, in the end
+};
+
 EXPORT int lsip_quadratics(const void* tape, const QuadraticsCall* call);
 EXPORT int lsip_points(const void* tape, int64_t order, int64_t count, const double* y, double* out, int64_t threads);
 EXPORT void lsip_layout(const LayoutCall* call);
+EXPORT int lsip_search(const void* tape, SearchCall* call);
 
 void round_upward();
 void round_to_nearest();

@@ -13,6 +13,7 @@ from .directional import Directional
 from .partition import BoxPartition
 from .pieces import AffinePieces
 from .polynomial import PolynomialBounder
+from .s_lemma import SLemma
 from .taylor import Taylor
 from .trigonometric import Trigonometric
 from .vertex_rows import VertexRows
@@ -25,6 +26,9 @@ def partitions(family: Rows, domain: Domain) -> list[BoxPartition]:
     exhaustive = without_boxes(directed, indices) if isinstance(directed, Directed) and indices is not None else None
     if exhaustive is not None:
         return [BoxPartition(exhaustive, (exhaustive.cell.lower, exhaustive.cell.upper))]
+    whole = SLemma.of(family, domain) if indices is None else None
+    if whole is not None:
+        return [BoxPartition(whole, (whole.cell.lower, whole.cell.upper))]
     found = []
     for cell in (domain if indices is None else indices).flat_cells():
         check("enclosures")
@@ -49,6 +53,11 @@ def convex(family: Rows) -> bool:
     """Whether rows are convex in the index, and largest at one of few vertices, or for a choice of pieces."""
     source: object = family.source
     return isinstance(source, Directed) and without_boxes(source, source.entries.domain) is not None
+
+
+def closed_form(family: Rows) -> bool:
+    """Whether no box is split for these rows: they are convex, or quadratics over a ball."""
+    return convex(family) or SLemma.of(family, family.domain) is not None
 
 
 def sharper(partition: BoxPartition, family: Rows, weights: Array) -> BoxPartition | None:

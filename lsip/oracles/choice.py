@@ -11,7 +11,7 @@ from ..errors import ModelError
 from ..validation import checked, shown
 from .adaptive_search import AdaptiveSearch
 from .base import Oracle, Rows, is_instant, visible
-from .bounders import convex
+from .bounders import closed_form
 from .branch_and_bound import BranchAndBound
 from .grid import Grid
 from .multistart import Multistart
@@ -88,7 +88,7 @@ def pick_oracle(family: Rows) -> Oracle:
         return AdaptiveSearch()
     if chosen is None:
         return Multistart()
-    cheap = is_instant(chosen) or convex(family) or _first_work(family) <= TUNING.most_first_work
+    cheap = is_instant(chosen) or closed_form(family) or _first_work(family) <= TUNING.most_first_work
     return chosen if cheap else Multistart()
 
 

@@ -10,7 +10,17 @@ from zlib import crc32
 
 import numpy as np
 
-from . import dual_classes, hard_bounds, hard_doors, hard_functions, hard_pieces, hard_rows, hard_seams, hard_sets
+from . import (
+    cones,
+    dual_classes,
+    hard_bounds,
+    hard_doors,
+    hard_functions,
+    hard_pieces,
+    hard_rows,
+    hard_seams,
+    hard_sets,
+)
 from .draw import SETS, Rng, any_set
 from .far_out import far_out
 from .models import Model
@@ -66,7 +76,8 @@ CLASSES: dict[str, Callable[[Rng], Model]] = {
     "duals": dual_classes.duals,
     "half_lines": dual_classes.half_lines,
     "unions": dual_classes.unions,
-    **({"cone": hard_doors.cone} if hard_doors.cvxpy_installed() else {}),
+    "quadratics": cones.quadratics,
+    **({"cone": hard_doors.cone, "norms": cones.norms} if hard_doors.cvxpy_installed() else {}),
 }
 
 
