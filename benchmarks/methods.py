@@ -94,12 +94,11 @@ def learner(name: str, method: str, seed: int) -> rl.SICPPO:
         options["oracle"] = lsip.oracles.Multistart(starts=4, sample=64)
     env, constraint = task.vector(), task.constraint()
     if method == "EPO":
-        prices: dict[str, Any] = task.multipliers.get("epo", {})
-        found = rl.EPO(env, constraint, rl.SICPPOConfig(**settings), **prices, **_without(options, settings))
+        found = rl.EPO(env, constraint, rl.SICPPOConfig(**settings), **_without(options, settings))
         assert isinstance(found, rl.SICPPO)
         return found
     if method == "PPO-Lagrangian":
-        return rl.baselines.PPOLagrangian(env, constraint, **task.multipliers.get("lagrangian", {}), **options)
+        return rl.baselines.PPOLagrangian(env, constraint, **options)
     if method == "CRPO":
         options["oracle"] = rl.baselines.FixedGrid(GRID)
     options["switch"] = "set" if method == "SI-CPO, set" else "worst"

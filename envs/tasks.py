@@ -54,8 +54,7 @@ class Task:
     constraint: Callable[[], rl.SemiInfiniteCost]
     steps: int = 100_000  # enough to learn it
     copies: int = 64  # of the environment, side by side
-    settings: dict[str, Any] = field(default_factory=dict)  # of `rl.SICPPOConfig`, where the defaults do not suit
-    multipliers: dict[str, dict[str, float]] = field(default_factory=dict)  # the same, by method of `lsip train`
+    settings: dict[str, Any] = field(default_factory=dict)  # the discount of rewards, and episodes an iteration
 
     def vector(self, copies: int | None = None) -> Any:
         """So many copies in one vector environment."""
@@ -82,10 +81,6 @@ TASKS: dict[str, Task] = {
         "lsip/Spraying-v0",
         _spraying,
         steps=300_000,
-        # Every place of crop and strip lies near its bound, so that a policy must come to rest, a little inside of it;
-        # and a step on the worst place alone breaks another, so that it never would.
-        settings={"eta": -0.01, "switch": "set", "log_std": -1.5, "learning_rate": rl.Linear(1e-3, 1e-5)},
-        multipliers={"epo": {"rate": 1.0, "gain": 10.0}, "lagrangian": {"multiplier_rate": 1.0}},
     ),
     "pendulum": Task(
         "A pendulum with a limit for every angle",
@@ -93,27 +88,7 @@ TASKS: dict[str, Task] = {
         _pendulum,
         steps=400_000,
         copies=32,
-        # Returns have the size of hundreds, and first states vary: critics need other units, and what is kept must
-        # be judged by many episodes, and have room for what these leave open.
-        settings={
-            "gamma": 0.95,
-            "episodes": 32,
-            "eta": -0.2,
-            "normalise": True,
-            "normalise_rewards": True,
-            "normalise_costs": True,
-            "log_std": -0.5,
-            "divergence": 0.1,
-            "critic_epochs": 10,
-            "evaluation_episodes": 256,
-            "confirmation": 8,
-        },
-        # Rewards are normalised and the first policies violate a lot: prices must not run ahead of what can be learned.
-        multipliers={
-            # The episodes of an iteration miss the mean by more than the margin: a gain would follow their chance.
-            "epo": {"rate": 0.0012, "saturation": 0.5},
-            "lagrangian": {"multiplier_rate": 0.001},
-        },
+        settings={"gamma": 0.95, "episodes": 32},
     ),
     "cartpole": Task(
         "A cart with a limit for every distance",
@@ -121,7 +96,7 @@ TASKS: dict[str, Task] = {
         _cartpole,
         steps=400_000,
         copies=32,
-        settings={"gamma": 0.99, "episodes": 32, "eta": 0.0, "normalise_rewards": True, "normalise_costs": True},
+        settings={"gamma": 0.99, "episodes": 32},
     ),
 }
 

@@ -222,7 +222,7 @@ def _begun(options: argparse.Namespace, task: tasks.Task) -> rl.SICPPO:
     settings = dict(options.set or [])
     if options.eta is not None:
         settings["eta"] = options.eta
-    prices = task.multipliers.get(method, {}) | {name: settings.pop(name) for name in own if name in settings}
+    prices = {name: settings.pop(name) for name in own if name in settings}
     unknown = set(settings) - {f.name for f in fields(config)}
     if unknown:
         known = ", ".join([*(f.name for f in fields(config)), *own])

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 import lsip
 from lsip.deadline import EFFORT
 
 from . import validation
-from .constraint import SemiInfiniteCost, called
+from .constraint import SemiInfiniteCost
+from .given_cost import called
 from .rollouts import Episodes
 from .separation import RankedPoints, separate
 
@@ -123,6 +125,26 @@ class EpisodeViolation:
         """c_y at points (N, m) and all B steps, tails included: (N, B)."""
         costs = self.constraint.steps(y, self.observations, self.actions, self.more)
         return costs if self.tail is None else np.concatenate([costs, self.tail.of_arrays(y)], axis=1)
+
+    def moments(self, y: Array) -> Array:
+        """g at points (N, m), and deviation and maximum minus mean of what episodes cost: (3, N)."""
+        count = self.episodes.count
+        if self.on_device is not None:
+            import torch
+
+            of: Any = self.episodes
+            if isinstance(of, Episodes):
+                owner = torch.as_tensor(self.owner, device=self.device)
+            else:
+                ends = [] if self.tail is None else [torch.arange(count, device=self.device)]
+                owner = torch.cat([of.places % count, *ends])
+            return self.on_device.moments(y, owner, count)
+        steps = len(self.owner)
+        table = sparse.csr_matrix((self.weights * count, (self.owner, np.arange(steps))), shape=(count, steps))
+        sums = (table @ self.costs(y).T).T
+        middle = sums.mean(axis=1)
+        rows = [middle - self.constraint.bounds(y), sums.std(axis=1, ddof=1), sums.max(axis=1) - middle]
+        return np.stack(rows)
 
     def step_costs(self, y: Array, device: torch.device) -> torch.Tensor:
         """c_y at points (N, m) and all steps, but no tails, on a device and in single precision: (N, steps)."""

@@ -270,9 +270,11 @@ class EpisodicWorld:
         data.targets = advantages + values
         left = (data.targets[0] - values[0]).var(correction=0)
         data.explained = 1 - left / data.targets[0].var(correction=0).clamp(min=1e-30)
-        unit = state.spent.deviation if c.normalise_costs else 1.0  # of what the critic of the costs sees
+        earned = state.returned.deviation if c.normalise_rewards else 1.0  # the units of what critics see
+        unit = state.spent.deviation if c.normalise_costs else 1.0
         weights = self._tensor(np.concatenate([[objective.reward], -objective.prices]))
-        wanted = weights[0] * advantages[0] + (weights[1:] * unit).float() @ advantages[1 : len(weights)]
+        wanted = weights[0] * earned * advantages[0] + (weights[1:] * unit) @ advantages[1 : len(weights)].to(weights)
+        wanted = wanted.float()
         wanted = (wanted - wanted.mean()) / (wanted.std(correction=0) + 1e-8)
         data.shown, actions = player.shown(data.seen), e.flat(e.drawn)
         with torch.no_grad():
@@ -287,17 +289,17 @@ class EpisodicWorld:
     def _signals(self, e: Rollout, data: TrainingData, indices: Array, state: State) -> Tensor:
         """Rewards and costs at all steps: (1 + k, steps)."""
         rewards = e.flat(e.rewards).float()[None]
+        state.returned = state.returned.saw(e.returns(self.config.gamma))
         if self.config.normalise_rewards:
-            state.returned = state.returned.saw(e.returns(self.config.gamma))
             rewards = (rewards / state.returned.deviation).float()
         if not len(indices):
             return rewards
         costs = data.violation.step_costs(indices, self.device)
+        gammas = self._tensor(self.constraint.discounts(indices))
+        powers = gammas ** torch.arange(len(e.live), device=self.device)[:, None]  # (T, k)
+        sums = torch.einsum("tk,tkn->kn", powers, e.padded(costs))
+        state.spent = state.spent.saw(sums.reshape(-1))
         if self.config.normalise_costs:
-            gammas = self._tensor(self.constraint.discounts(indices))
-            powers = gammas ** torch.arange(len(e.live), device=self.device)[:, None]  # (T, k)
-            sums = torch.einsum("tk,tkn->kn", powers, e.padded(costs))
-            state.spent = state.spent.saw(sums.reshape(-1))
             costs = (costs / state.spent.deviation).float()
         return torch.cat([rewards, costs])
 
@@ -326,7 +328,8 @@ class EpisodicWorld:
             state.observed = state.observed.saw(plain.vectors(e.flat(e.observations)))
         with torch.no_grad():
             entropy = state.policy.entropy(data.shown).mean()
-        return {"critic_loss": loss, "explained_variance": data.explained, "entropy": entropy}
+        units = {"return_deviation": state.returned.deviation, "cost_deviation": state.spent.deviation}
+        return {"critic_loss": loss, "explained_variance": data.explained, "entropy": entropy, **units}
 
     def _fit(self, data: TrainingData, state: State) -> Tensor:
         assert data.seen is not None

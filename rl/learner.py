@@ -29,7 +29,7 @@ from .lifted import doubles
 from .logs import Folder, Log, Row, progress
 from .rules import Choice, Objective, Rule
 from .schedules import Schedule, at
-from .separation import Room, separate
+from .separation import RankedPoints, separate
 from .state import Misfit, Report, State, pack, snapshot, unpack
 from .updates import Batch, Update
 
@@ -197,16 +197,16 @@ class Learner(ABC):
         options: dict[str, Any] = {"fallback": self.fallback, "candidates": evaluation.candidates}
         worst = separate(evaluation.violation, self.oracle, self.eta, seed, **options)
         with code_of(f"The rule {type(self.rule).__name__}"):
-            aimed = replace(worst, room=self._room(evaluation))
+            aimed = self._aimed(worst, evaluation)
             choice = self.rule.choose(aimed, state.points, state.prices, evaluation.arrived)
         if not isinstance(choice, Choice):
             raise lsip.ModelError(f"`choose` of a rule gives an rl.rules.Choice; got {validation.shown(choice)}.")
         if choice.good:
             state.good += 1
             world.remember(evaluation, state)
-        state.points, state.prices = choice.points, choice.prices
+        before, state.points, state.prices = state.points, choice.points, choice.prices
         batch = world.batch(evaluation, choice.objective, self.update, state)
-        rate = at("learning_rate", self.learning_rate, share)
+        rate = at("learning_rate", self.learning_rate, share) * self._slowed()
         with code_of(f"The update {type(self.update).__name__}"):
             stats = self.update.step(state.policy, batch, rate, state.rng, state.memory)
         numbers = _numbers(stats, world.fit_critics(evaluation, state))
@@ -215,6 +215,8 @@ class Learner(ABC):
             raise lsip.ModelError(
                 f"The step of iteration {state.iteration} is no number ({of_step}): lower the learning rate."
             )
+        if aimed.error is not None:  # all runs of random episodes, and no others
+            numbers["lacking"] = float(aimed.lacking(aimed.joined(before, getattr(self.rule, "merge", 0.01))).max())
         if np.isfinite(worst.bound):
             numbers["violation_bound"] = worst.bound
         state.steps += evaluation.steps
@@ -237,9 +239,13 @@ class Learner(ABC):
         state.history.append(report)
         return report
 
-    def _room(self, evaluation: Evaluation) -> Room | None:
-        """What a rule may ask for below the bounds, at points of Y; None for nothing."""
-        return None
+    def _aimed(self, worst: RankedPoints, evaluation: Evaluation) -> RankedPoints:
+        """What a rule is told of the worst points: by default what was found."""
+        return worst
+
+    def _slowed(self) -> float:
+        """A factor of the learning rate."""
+        return 1.0
 
     def _row(self, report: Report) -> Row:
         """What the log says of an iteration."""

@@ -49,7 +49,7 @@ class Player:
         values = vectors(self.observations, observations, self.device)
         if self.normaliser is not None:
             mean, deviation = self.normaliser
-            values = ((values - mean) / deviation).float()
+            values = ((values - mean) / deviation).clamp(-10, 10).float()  # what hardly varied so far may yet
         return values
 
     def shown(self, values: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from . import validation
 from .separation import RankedPoints
@@ -60,27 +61,36 @@ class Switch:
         The tolerance.
     switch
         "worst" steps on the cost at the worst index point, as in the paper; "set" on those at all points that are known
-        to violate their constraints by more than `eta`, in proportion to their violations.
+        to violate their constraints by more than `eta`, in proportion to their violations. "likely" also sees that
+        violations are estimates: it steps on both reward and costs, on costs with the probability that the constraint
+        is violated, room for a trial included, so that chance decides about no step alone. Where nothing is random it
+        is "set".
     only_arrived
         Step on costs only when every episode has come to its own end.
     merge
         Points of a set that are nearer than this share of the width of Y count as one.
+    unlikely
+        Points that are violated with a probability below this play no part in "likely".
     """
 
     eta: float = 0.01
-    switch: Literal["worst", "set"] = "worst"
+    switch: Literal["worst", "set", "likely"] = "worst"
     only_arrived: bool = False
     merge: float = 0.01
+    unlikely: float = 0.02
 
     def __post_init__(self) -> None:
         validation.number("eta", self.eta)
         validation.number("merge", self.merge, "share")
-        validation.choice("switch", self.switch, ("worst", "set"))
+        validation.number("unlikely", self.unlikely, "share")
+        validation.choice("switch", self.switch, ("worst", "set", "likely"))
         validation.flag("only_arrived", self.only_arrived)
 
     def choose(self, worst: RankedPoints, points: Array, prices: Array, arrived: float) -> Choice:
         good = worst.value <= self.eta
         none = worst.points[:0]
+        if self.switch == "likely" and worst.error is not None and not (self.only_arrived and arrived < 1):
+            return self._likely(worst, points, good)
         if good or (self.only_arrived and arrived < 1):
             return Choice(Objective(1.0, worst.y[None], np.zeros(1)), True, none, np.zeros(0))
         if self.switch == "worst":
@@ -90,6 +100,20 @@ class Switch:
         known, values = known[values > self.eta], values[values > self.eta]
         weights = values - min(self.eta, 0.0)  # positive, with a margin too
         return Choice(Objective(0.0, known, weights / weights.sum()), False, known, weights / weights.sum())
+
+    def _likely(self, worst: RankedPoints, points: Array, good: bool) -> Choice:
+        """Reward and costs, in the units of each, in shares of how likely it is that the constraint is violated."""
+        assert worst.error is not None
+        known = worst.joined(points, self.merge)
+        lacks, errors = worst.lacking(known) - self.eta, worst.error(known)
+        chances = special.ndtr(lacks / np.maximum(errors, 1e-12 * worst.units[1]))
+        stays = chances > self.unlikely
+        if not stays.any():
+            return Choice(Objective(1.0, worst.y[None], np.zeros(1)), good, known[:0], np.zeros(0))
+        known, chances = known[stays], chances[stays]
+        share, weights = chances.max(), chances / chances.sum()
+        aim = Objective((1 - share) / worst.units[0], known, share * weights / worst.units[1])
+        return Choice(aim, good, known, weights)
 
 
 @dataclass(frozen=True)
@@ -144,7 +168,9 @@ class Exchange:
     def choose(self, worst: RankedPoints, points: Array, prices: Array, arrived: float) -> Choice:
         joined = worst.joined(points, self.merge, above=self.eta)
         before = np.concatenate([prices, np.zeros(len(joined) - len(prices))])
-        lacking = (worst.lacking(joined) - min(self.eta, 0.0)).clip(-self.saturation, self.saturation)
+        of_return, of_cost = worst.units
+        short = (worst.lacking(joined) - min(self.eta, 0.0)) / of_cost
+        lacking = short.clip(-self.saturation, self.saturation) * of_return / of_cost
         after = np.maximum(0.0, before + self.rate * lacking)
         stays = after > 0
         joined, after, lacking = joined[stays], after[stays], lacking[stays]
@@ -179,6 +205,7 @@ class Lagrangian:
 
     def choose(self, worst: RankedPoints, points: Array, prices: Array, arrived: float) -> Choice:
         before = prices[0] if len(prices) else self.multiplier
-        price = max(0.0, before + self.rate * (worst.value - min(self.eta, 0.0)))
+        of_return, of_cost = worst.units
+        price = max(0.0, before + self.rate * (worst.value - min(self.eta, 0.0)) * of_return / of_cost**2)
         y, after = worst.y[None], np.array([price])
         return Choice(Objective(1 / (1 + price), y, after / (1 + price)), worst.value <= self.eta, y, after)

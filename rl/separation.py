@@ -49,6 +49,9 @@ class RankedPoints:
     bound: float = np.inf  # proven for all of Y
     trusts: tuple[str, ...] = ()
     room: Room | None = None  # below the bounds, that a policy needs to be found feasible with confidence
+    error: Room | None = None  # the standard errors of the violations, where episodes are random
+    moments: Any = None  # what tells all of these at once
+    units: tuple[float, float] = (1.0, 1.0)  # the deviations of returns and of costs between episodes
 
     @property
     def value(self) -> float:
@@ -67,7 +70,8 @@ class RankedPoints:
 
     def at(self, points: Array) -> Array:
         """The violations at other points (k, m): (k,)."""
-        return self.violation.values(points).max(axis=1) if len(points) else np.zeros(0)
+        seen = self.violation if self.moments is None else self.moments
+        return seen.values(points).max(axis=1) if len(points) else np.zeros(0)
 
     def lacking(self, points: Array) -> Array:
         """The violations at points (k, m), and what room is missing besides: (k,)."""

@@ -150,6 +150,13 @@ class Violations:
             found[mine] = self.parts[k].values(y)
         return found
 
+    def moments(self, points: Array) -> Array:
+        """Values at points (N, dim), and deviation and maximum minus mean of what episodes cost: (3, N)."""
+        found = np.zeros((3, len(points)))
+        for k, mine, y in self.domain.split(points):
+            found[:, mine] = self.parts[k].moments(y)
+        return found
+
     def candidates(self) -> Array | None:
         """Those of all: (k, dim)."""
         named = [(k, part.candidates()) for k, part in enumerate(self.parts)]

@@ -118,7 +118,7 @@ class SICPO(Learner):
         evaluation: Evaluator | None = None,
         oracle: lsip.oracles.Oracle | None = None,
         eta: float = Switch.eta,
-        switch: Literal["worst", "set"] = Switch.switch,
+        switch: Literal["worst", "set"] = "worst",
         learning_rate: Schedule = 1.0,
         policy: Categorical | None = None,
         features: ArrayLike | None = None,

@@ -26,6 +26,7 @@ from .certify import Guarantee, certify
 from .constraint import SemiInfiniteCost
 from .episodic import EpisodicWorld, innermost, together
 from .errors import NoGoodPolicyWarning
+from .keeping import CLIMBING, Judge
 from .learner import SETTINGS, Callback, Evaluation, Learner, RunConfig, by_path, rebuilt
 from .logs import Row, check_folder
 from .player import flattened, width
@@ -33,12 +34,11 @@ from .policies import Policy, flat_parameters, pick_device, set_flat_parameters
 from .rollouts import AnyEnv, Episodes, as_vector
 from .rules import Rule, Switch
 from .schedules import at
-from .separation import TUNING, RankedPoints, Room, separate
-from .several import Several, violation_of
+from .separation import TUNING, RankedPoints
+from .several import Several
 from .si_cppo_config import Settings, SICPPOConfig
 from .state import KeptPolicy, Report, is_part
 from .updates import PPO, Update
-from .upper_violation import UpperViolation, alike, margin_at
 
 if TYPE_CHECKING:
     from .rollouts_ray import RayRollouts
@@ -52,7 +52,6 @@ FACTS: dict[str, Schema] = {  # of a file, beside its arrays
     "state": by_path,
 }
 
-CLIMBING = lsip.oracles.Multistart()  # the default, and what looks besides at policies that are to be kept
 OF_THE_SWITCH = ("eta", "switch", "only_arrived")  # settings that a rule of one's own has no use for,
 OF_THE_UPDATE = ("clip", "divergence", "penalty", "epochs")  # and an update
 
@@ -333,8 +332,12 @@ class SICPPO(Learner):
         return self
 
     def _iterate(self, started: float, share: float) -> Report:
-        if callable(self.config.entropy) and isinstance(self.update, PPO):
-            self.update = replace(self.update, entropy=at("entropy", self.config.entropy, share, "finite"))
+        entropy = self.config.entropy
+        if isinstance(self.update, PPO) and (entropy is None or callable(entropy)):
+            bonus = (
+                self.config.still * (self._slowed() - 1) if entropy is None else at("entropy", entropy, share, "finite")
+            )
+            self.update = replace(self.update, entropy=bonus)
         # Weights change while they are in use: copies of them in lower precision must not be kept.
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.amp, cache_enabled=False):
             return super()._iterate(started, share)
@@ -369,99 +372,21 @@ class SICPPO(Learner):
         count = self.env.num_envs if episodes is None else validation.count("episodes", episodes)
         sure = self.config.confidence if confidence is None else confidence
         validation.number("confidence", sure, "probability")
-        return self._evaluated(count, validation.seed(seed), deterministic, sure, chosen)
+        played = self.world.fresh(self.world.player(self.state), count, validation.seed(seed), deterministic)
+        return self._judge.report(self.state, played, seed, sure, chosen)
 
-    def _evaluated(
-        self, count: int, seed: int, deterministic: bool, sure: float | None, *oracles: lsip.oracles.Oracle
-    ) -> Report:
-        """A report of fresh episodes, of which several oracles may look for the worst; None is for no margin."""
-        episodes = self.world.fresh(self.world.player(self.state), count, seed, deterministic)
-        evaluation = self.world.evaluation_of(episodes, self.state)
-        options: dict[str, Any] = {"fallback": self.fallback, "candidates": evaluation.candidates}
-        place = int(np.random.default_rng(seed).integers(2**31))
-        answers = [separate(evaluation.violation, oracle, 0.0, place, **options) for oracle in oracles]
-        worst = max(answers, key=lambda each: each.value)
-        margin = 0.0 if sure is None else self._margin(evaluation, worst, 1 - sure, place, oracles)
-        return Report(
-            self.iteration,
-            self.total_steps,
-            evaluation.reward,
-            worst.value,
-            worst.y,
-            worst.value <= self.eta,
-            evaluation.arrived,
-            0.0,
-            evaluation.undiscounted,
-            margin,
-        )
-
-    def _margin(
-        self,
-        evaluation: Evaluation,
-        worst: RankedPoints,
-        chance: float,
-        place: int,
-        oracles: tuple[lsip.oracles.Oracle, ...],
-    ) -> float:
-        """How far the largest upper confidence bound over Y lies above the largest mean."""
-        episodes = evaluation.data.episodes
-        if episodes.count < 2:
-            return np.inf
-        if alike(episodes):
-            return 0.0
-        shown: Any = evaluation.violation
-        options: dict[str, Any] = {"chance": chance, "tail": shown.tail}
-        upper = violation_of(self.constraint, shown.episodes, self.device, UpperViolation, **options)
-        named = evaluation.candidates
-        looked = worst.points if named is None else np.concatenate([worst.points, named])
-        options = {"fallback": self.fallback, "candidates": looked}
-        return max(separate(upper, oracle, 0.0, place, **options).value for oracle in oracles) - worst.value
+    @property
+    def _judge(self) -> Judge:
+        return Judge(self.world, self.oracle, self.fallback, self.eta)
 
     def judge(self, feasible: float = 0.0) -> None:
         """Evaluate with fresh seeds, and keep the policy if it is feasible and returns more than any before.
 
-        A policy that looks feasible, and returns more than the best so far does in the same episodes, is tried: it is
-        evaluated again, with other seeds and `confirmation` times the episodes, and these must show both. What is
-        compared with `feasible` then is the largest upper confidence bound over Y (`rl.upper_violation`), not only the
-        one where the mean is largest. So many policies are tried that some would pass by luck: the j-th may do so with
-        the share 1 / (j (j + 1)) of what the config allows, and all of them together with all of it. An oracle that is
-        asked in every iteration is a quick one, and the best policies are those that it just misses: so a second one
-        climbs from many points, too.
-
-        Of many that are tried, those are kept that were lucky. So return and violation of `best` are those of a third
-        set of episodes, which chose nothing.
+        Feasible it is where a trial shows it, by the largest upper confidence bound over Y (`rl.upper_violation`). Such
+        a trial takes four times `evaluation_episodes` or more: as many as the noise asks for, while trials take no more
+        steps than learning. What is said of `best` is from episodes that chose nothing (`rl.keeping`).
         """
-        count, state = self.config.evaluation_episodes, self.state
-        seeds = [int(s) for s in np.random.default_rng([self.seed, self.iteration, 1]).integers(2**30, size=3)]
-        chance = (1 - self.config.confidence) / ((state.confirmed + 1) * (state.confirmed + 2))
-        report = self._evaluated(count, seeds[0], True, None, self.oracle)
-        state.trial = chance if report.violation <= feasible else 0.0  # others have further to go
-        better = report.violation <= feasible and report.reward > self._best_return(count, seeds[0])
-        if better:
-            state.confirmed += 1
-            count *= self.config.confirmation
-            enough = getattr(self.oracle, "candidates", True) is False or self.oracle is CLIMBING
-            oracles = (self.oracle,) if enough else (self.oracle, CLIMBING)
-            report = self._evaluated(count, seeds[1], True, 1 - chance, *oracles)
-            better = report.violation + report.margin <= feasible and report.reward > self._best_return(count, seeds[1])
-            if better:
-                report = self._evaluated(count, seeds[2], True, 1 - chance, *oracles)
-        self.remember(report, better)
-
-    def _room(self, evaluation: Evaluation) -> Room | None:
-        """At points of Y: the margin of a trial, where the last evaluation saw no violation, so that one is near."""
-        chance, episodes = self.state.trial, self.config.evaluation_episodes * self.config.confirmation
-        violation = evaluation.data.violation
-        if not chance or episodes < 2 or violation.episodes.count < 2:
-            return None
-        return lambda points: margin_at(violation, points, chance, episodes)
-
-    def _best_return(self, episodes: int, seed: int) -> float:
-        """What the best policy so far returns in these episodes: what it returned when it was kept was luck in part."""
-        if self.best is None:
-            return -np.inf
-        with self._using_best() as player:
-            return float(self.world.fresh(player, episodes, seed, True).returns(self.config.gamma).mean())
+        self.remember(*self._judge.judge(self.state, self.seed, feasible))
 
     def remember(self, report: Report, better: bool) -> None:
         """Take note of an evaluation, and of the policy if it is better than all before."""
@@ -469,6 +394,17 @@ class SICPPO(Learner):
         if better:
             vector = flat_parameters(self.state.policy)
             self.state.best = KeptPolicy(report.reward, vector, report.violation, self.state.observed)
+
+    def _aimed(self, worst: RankedPoints, evaluation: Evaluation) -> RankedPoints:
+        return self._judge.aimed(worst, evaluation, self.state)
+
+    def _slowed(self) -> float:
+        """Steps are shorter the more often they have crossed what they aim at (Kesten 1958), where no rate is given."""
+        if self.config.learning_rate is not None:
+            return 1.0
+        sides = np.array([r.numbers.get("lacking", r.violation) > self.eta for r in self.history])
+        crossings = int((sides[1:] != sides[:-1]).sum())
+        return 1 / float(np.sqrt(1 + crossings / self.config.settling))
 
     # ---- files ------------------------------------------------------------------------------------------------------
 

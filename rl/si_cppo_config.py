@@ -19,7 +19,7 @@ class Settings(TypedDict, total=False):
     hidden: Sequence[int]
     episodes: int
     eta: float
-    switch: Literal["worst", "set"]
+    switch: Literal["worst", "set", "likely"]
     gamma: float
     trace: float
     learning_rate: Schedule | None
@@ -27,11 +27,13 @@ class Settings(TypedDict, total=False):
     clip: float
     divergence: float
     penalty: Literal["kl"] | None
-    entropy: Schedule
+    entropy: Schedule | None
     epochs: int
     critic_epochs: int
     minibatch: int
     log_std: float
+    settling: float
+    still: float
     index_points: int
     only_arrived: bool
     normalise: bool
@@ -53,25 +55,27 @@ class SICPPOConfig:
 
     hidden: Sequence[int] = (64, 64)  # layers of each of the three networks
     episodes: int = 128  # an iteration
-    eta: float = 0.01  # tolerance of the switch; a negative one is a margin
-    switch: Literal["worst", "set"] = "worst"  # costs to step on: the worst, or all that are known to be violated
+    eta: float = 0.0  # tolerance of the switch; a negative one is a margin
+    switch: Literal["worst", "set", "likely"] = "likely"  # costs to step on, and when, see `rl.rules.Switch`
     gamma: float = 1.0  # discount of rewards; that of costs belongs to the constraint
-    trace: float = 0.95  # lambda of the advantages
-    learning_rate: Schedule | None = None  # of the policy; None is 1e-3 for PPO, and 1 for another update
+    trace: float = 0.8  # lambda of the advantages: the critics are trusted more than the noise of episodes
+    learning_rate: Schedule | None = None  # None: 1e-3 for PPO, 1 for another update, less as steps cross the bounds
     critic_rate: float = 2e-3
     clip: float = 0.2  # of PPO, as are the next three
     divergence: float = 0.03  # an update stops when the policy has moved this far
     penalty: Literal["kl"] | None = None  # "kl" aims at that divergence by an adaptive penalty instead
-    entropy: Schedule = 0.0  # bonus on the entropy of the policy
+    entropy: Schedule | None = None  # bonus on the entropy of the policy; None lowers it as steps settle
     epochs: int = 10
     critic_epochs: int = 5
     minibatch: int = 512
     log_std: float = -0.7  # of the first policy, for continuous actions
+    settling: float = 10.0  # without a rate: crossings of the bounds after which steps are shorter by a third,
+    still: float = 0.05  # and without a bonus: how fast the noise goes down then, which what is kept plays without
     index_points: int = 2  # at which, besides the worst, the constraint critic is trained
     only_arrived: bool = False  # step on the cost only when every episode has come to its own end
-    normalise: bool = False  # observations, by their running mean and deviation
-    normalise_rewards: bool = False  # by the running deviation of the returns
-    normalise_costs: bool = False  # for their critic, by the running deviation of their sums; prices stay what they are
+    normalise: bool = True  # observations, by their running mean and deviation
+    normalise_rewards: bool = True  # by the running deviation of the returns
+    normalise_costs: bool = True  # by the running deviation of their sums; prices stay what they are
     scale_actions: bool = True  # the policy's -1 and 1 are the bounds of a Box of actions
     evaluation_episodes: int = 64  # at least, by which a policy is judged
     confirmation: int = 4  # times as many, by which one is judged again that looks feasible
@@ -91,14 +95,17 @@ class SICPPOConfig:
         for each in fields(self):
             if each.type == "bool":
                 flag(each.name, getattr(self, each.name))
-        validation.choice("switch", self.switch, ("worst", "set"))
+        validation.choice("switch", self.switch, ("worst", "set", "likely"))
         if self.penalty is not None:
             validation.choice("penalty", self.penalty, ("kl",))
         for name in ("critic_rate", "clip", "divergence"):
             validation.number(name, getattr(self, name), "positive")
         if self.learning_rate is not None:
             schedules.check("learning_rate", self.learning_rate)
-        schedules.check("entropy", self.entropy, "finite")
+        if self.entropy is not None:
+            schedules.check("entropy", self.entropy, "finite")
+        validation.number("settling", self.settling, "positive")
+        validation.number("still", self.still, "amount")
         validation.number("eta", self.eta)
         validation.number("gamma", self.gamma, "share")
         validation.number("trace", self.trace, "share")
@@ -115,7 +122,7 @@ class SICPPOConfig:
             step_size=1.0,
             divergence=self.divergence,
             penalty=self.penalty,
-            entropy=0.0 if callable(self.entropy) else self.entropy,
+            entropy=0.0 if self.entropy is None or callable(self.entropy) else self.entropy,
         )
 
     @classmethod
@@ -123,9 +130,15 @@ class SICPPOConfig:
         """Two layers of 512, Adam at 1e-4, clip 0.3 with an adaptive penalty, large batches."""
         return cls(
             hidden=(512, 512),
+            eta=0.01,
+            switch="worst",
+            normalise=False,
+            normalise_rewards=False,
+            normalise_costs=False,
             episodes=400,
             trace=1.0,
             learning_rate=1e-4,
+            entropy=0.0,
             critic_rate=1e-4,
             clip=0.3,
             divergence=0.05,

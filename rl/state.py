@@ -102,7 +102,9 @@ class State:
     steps: int = 0
     good: int = 0  # iterations within the tolerance
     confirmed: int = 0  # policies that looked feasible, and were played again
-    trial: float = 0.0  # chance by which the next one may be wrong; 0 where the policy does not look feasible
+    trial: float = 0.0  # chance by which the next one may be wrong; 0 where nothing is random
+    most: int = 0  # episodes that it may take
+    judged: int = 0  # steps of the environment that trials have taken
     run: int = 0  # of the log, where there are several
     best: KeptPolicy | None = None  # the largest return of all feasible policies
     drawn: KeptPolicy | None = None  # uniform among all good policies so far
@@ -231,7 +233,7 @@ def _column(values: list[Any]) -> Tree:
     """One field of many rows; of dictionaries, one column a key, nan where it is missing."""
     if values and isinstance(values[0], Mapping):
         keys = sorted({key for each in values for key in each})
-        return {key: np.array([each.get(key, np.nan) for each in values]) for key in keys}
+        return {"parts": len(keys), **{key: np.array([each.get(key, np.nan) for each in values]) for key in keys}}
     return np.array(values)
 
 
@@ -307,7 +309,9 @@ def _rows(tree: Tree, path: str) -> list[Report]:
     conform(tree["rows"], whole, f"{path}{BETWEEN}rows")
     if not tree["rows"]:
         return []
-    numbers, kinds = tree.get("numbers", {}), get_type_hints(Report)
+    numbers, kinds = tree["numbers"], get_type_hints(Report)
+    if numbers.pop("parts") != len(numbers):
+        raise KeyError(f"a column of {path}")
     names = Report._fields[:-1]
     columns = [tree[name] for name in names]
     for name, column in (*zip(names, columns, strict=True), *numbers.items()):

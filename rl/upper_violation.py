@@ -30,7 +30,7 @@ from scipy import sparse, stats
 
 from .episode_violation import EpisodeViolation
 from .rollouts import Episodes
-from .several import Violations, violation_of
+from .several import Violations
 
 if TYPE_CHECKING:
     from .device_costs import DeviceCosts
@@ -70,16 +70,13 @@ class UpperViolation(EpisodeViolation):
     ----------
     chance
         δ.
-    trial
-        How many episodes like these the margin is for.
     """
 
     chance: float = 0.05
-    trial: int = 0  # 0 for as many as there are
 
     def __post_init__(self) -> None:
         count = self.episodes.count
-        self.factors = Margin.of(self.chance, self.trial or count)
+        self.margin = Margin.of(self.chance, count)
         super().__post_init__()
         steps = len(self.owner)
         self._sums = sparse.csr_matrix((self.weights * count, (self.owner, np.arange(steps))), shape=(count, steps))
@@ -89,13 +86,13 @@ class UpperViolation(EpisodeViolation):
             return None
         from .device_costs import Raised
 
-        raised = Raised(self.owner, self.episodes.count, self.factors.deviation, self.factors.excess)
+        raised = Raised(self.owner, self.episodes.count, self.margin.deviation, self.margin.excess)
         return super()._on_device(estimate=raised, **options)
 
     def estimate(self, costs: Array) -> Array:
         """The mean over episodes and its margin, for costs (N, B) of all steps: (N,)."""
         sums: Array = (self._sums @ costs.T).T
-        return super().estimate(costs) + self.factors(sums)
+        return super().estimate(costs) + self.margin(sums)
 
     def derivatives(self, y: Array, component: NDArray[np.intp]) -> tuple[Array, Array, Array] | None:
         """None: a deviation has no derivative where it vanishes."""
@@ -108,17 +105,33 @@ class UpperViolation(EpisodeViolation):
         swing = float(np.sqrt((lengths**2).sum() / (n - 1))) if n > 1 else math.inf
         return (
             super().steepness()
-            + self.factors.deviation * swing
-            + self.factors.excess * float(lengths.max() + lengths.mean())
+            + self.margin.deviation * swing
+            + self.margin.excess * float(lengths.max() + lengths.mean())
         )
 
 
-def margin_at(violation: EpisodeViolation | Violations, y: Array, chance: float, trial: int) -> Array:
-    """What chance may add at points (N, m) in a trial of so many episodes like those of a violation: (N,)."""
-    options: dict[str, Any] = {"chance": chance, "trial": trial, "tail": violation.tail}
-    upper = violation_of(violation.constraint, violation.episodes, violation.device, UpperViolation, **options)
-    margin: Array = (upper.values(y) - violation.values(y))[:, 0]
-    return margin
+class Moments:
+    """A violation with what chance does to it, as a rule sees them; points that were asked for last are remembered."""
+
+    def __init__(self, violation: EpisodeViolation | Violations) -> None:
+        self.violation, self.domain = violation, violation.domain
+        self._points, self._found = np.zeros((0, 0)), np.zeros((3, 0))
+
+    def __call__(self, points: Array) -> Array:
+        """(3, k), see `EpisodeViolation.moments`."""
+        if not np.array_equal(points, self._points):
+            self._points, self._found = np.array(points), self.violation.moments(points)
+        return self._found
+
+    def values(self, points: Array) -> Array:
+        """(k, 1)."""
+        return self(points)[0][:, None]
+
+    def margin(self, points: Array, factors: Margin) -> Array:
+        """(k,)."""
+        found = self(points)
+        margin: Array = factors.deviation * found[1] + factors.excess * found[2]
+        return margin
 
 
 def alike(episodes: Episodes) -> bool:

@@ -17,7 +17,8 @@ from gymnasium.vector import SyncVectorEnv  # noqa: E402
 
 from rl.rollouts import play_round  # noqa: E402
 from rl.several import Several, violation_of  # noqa: E402
-from rl.upper_violation import UpperViolation, margin_at  # noqa: E402
+from rl.upper_violation import Margin, Moments, UpperViolation  # noqa: E402
+from tests.test_si_cppo import PLAIN  # noqa: E402
 from tests.test_step_costs import Drift, vector  # noqa: E402
 from tests.test_tensor_envs import Corridor  # noqa: E402
 
@@ -45,7 +46,7 @@ def limit(**options: Any) -> rl.SemiInfiniteCost:
 
 
 def learner(env: Any, constraint: Any = None, **options: Any) -> rl.SICPPO:
-    settings = {"episodes": 3, "hidden": (8,), "rollout": 5, "gamma": 0.9, "device": "cpu", **options}
+    settings = {"episodes": 3, "hidden": (8,), "rollout": 5, "gamma": 0.9, "device": "cpu", **PLAIN, **options}
     return rl.SICPPO(env, limit() if constraint is None else constraint, **settings)
 
 
@@ -79,7 +80,7 @@ def test_what_follows_counts_as_the_critic_says(tensors):
     assert violation.values(y)[:, 0] == pytest.approx([0.5 - 2 * GAMMA**5] * 2, rel=1e-5)
     assert violation.step_costs(y, agent.device).shape == (2, 15)
     assert violation.provable() is violation  # nothing is known of a network between points
-    assert margin_at(violation, y, 0.05, 9) == pytest.approx([0.0, 0.0], abs=1e-6)
+    assert Moments(violation).margin(y, Margin.of(0.05, 9)) == pytest.approx([0.0, 0.0], abs=1e-6)
 
 
 def test_an_episode_that_came_to_its_end_is_followed_by_nothing():

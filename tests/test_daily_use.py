@@ -354,7 +354,7 @@ def test_the_room_that_a_trial_takes_is_asked_for_at_every_point():
     assert room > 0
     Listening.asked.clear()
     agent(Lottery(8), lottery(0.5), rule=Listening(), **quick).learn(160, evaluate_every=1)
-    assert [room for room, _ in Listening.asked] == [0, 0]  # it has further to go
+    assert Listening.asked[1][0] > 0  # where it has further to go, too
 
 
 class Weather(Pull):

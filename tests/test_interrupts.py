@@ -130,6 +130,7 @@ TOTAL = 6 * deep.STEPS
 
 def si_cppo(kind: Any, env: Any, **options: Any) -> Any:
     quick = {"hidden": (8,), "episodes": 8, "epochs": 3, "minibatch": 20, "device": "cpu", "seed": 2, "normalise": True}
+    quick["entropy"] = 0.0  # else the update is another one in every iteration
     return kind(env, deep.limit(), **{**quick, "evaluation_episodes": 8, **options})
 
 
@@ -158,7 +159,7 @@ def resumed(kind: Any, made: Any, path: Path) -> None:
         ("update.step", 3, False),
         ("world._fit", 1, True),
         ("world.fit_critics", 4, False),
-        ("_evaluated", 2, False),
+        ("judge", 2, False),
         ("remember", 2, False),
     ],
 )

@@ -15,6 +15,7 @@ import rl
 torch = pytest.importorskip("torch")
 
 from rl.baselines import PPOLagrangian  # noqa: E402
+from tests.test_si_cppo import PLAIN  # noqa: E402
 
 QUICK = {"episodes": 8, "hidden": (8,), "epochs": 2, "index_points": 1, "evaluation_episodes": 8, "device": "cpu"}
 
@@ -41,7 +42,15 @@ def arms(bound: float) -> rl.SemiInfiniteCost:
 
 def bandit(bound: float, **options: Any) -> PPOLagrangian:
     copies = gymnasium.vector.SyncVectorEnv([Arms] * 16)
-    settings = {**QUICK, "episodes": 256, "epochs": 5, "learning_rate": 0.01, "critic_rate": 0.02, "minibatch": 256}
+    settings = {
+        **QUICK,
+        "episodes": 256,
+        "epochs": 5,
+        "learning_rate": 0.01,
+        "critic_rate": 0.02,
+        "minibatch": 256,
+        **PLAIN,
+    }
     return PPOLagrangian(copies, arms(bound), oracle=lsip.oracles.Grid(points=5), **{**settings, **options})
 
 
@@ -91,7 +100,7 @@ def test_it_is_ppo_on_the_reward_when_the_price_is_zero():
 def test_the_price_rises_until_the_constraint_is_kept_and_then_falls():
     # The cost at y = 1 is the share of the second arm, which earns: more than the price 1 makes it a loss.
     prices: list[float] = []
-    agent = bandit(bound=0.3, multiplier_rate=0.3, divergence=0.01)
+    agent = bandit(bound=0.3, multiplier_rate=0.15, divergence=0.01)
     agent.learn(45 * 256, callback=lambda agent, report: prices.append(agent.multiplier))
     shares = np.array([report.reward for report in agent.history])
     assert shares.max() > 0.7

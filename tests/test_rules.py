@@ -265,7 +265,7 @@ def test_the_problem_decides_about_the_kind_of_learner():
     assert isinstance(rl.EPO(toy()), rl.SICPO)
     made = rl.EPO(Pull(), two_sided(), rl.SICPPOConfig(eta=0.3), device="cpu")
     assert isinstance(made, rl.SICPPO)
-    assert made.rule == Exchange(0.3)
+    assert made.rule == Exchange(0.3, rate=0.3, gain=3.0, saturation=1.0)  # of deviations between episodes
     assert rl.EPO(Pull(), two_sided(), eta=-0.1, device="cpu").eta == -0.1
     assert isinstance(made.env, gym.vector.VectorEnv)
 

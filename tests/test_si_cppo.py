@@ -82,12 +82,21 @@ def limit(bound: float = 2.5, **options: Any) -> rl.SemiInfiniteCost:
 
 TWO = gym.spaces.Discrete(2)
 STEPS = 40  # of an iteration of the quick agent
+PLAIN: dict[str, Any] = {  # what is measured is what the environment gives, and a step is on the reward or on a cost
+    "normalise": False,
+    "normalise_rewards": False,
+    "normalise_costs": False,
+    "trace": 0.95,
+    "entropy": 0.0,
+}
 
 
 def agent(env: Any = None, constraint: Any = None, **options: Any) -> SICPPO:
     """A quick one."""
-    quick = {"hidden": (8,), "episodes": 8, "epochs": 3, "minibatch": 20, "device": "cpu"}
+    quick = {"hidden": (8,), "episodes": 8, "epochs": 3, "minibatch": 20, "device": "cpu", **PLAIN}
     quick |= {"scale_actions": False, "evaluation_episodes": 8}
+    if options.get("rule") is None:
+        quick |= {"eta": 0.01, "switch": "worst"}
     if options.get("update") is not None:
         del quick["epochs"]  # an update has its own
     return SICPPO(env if env is not None else Pull(), constraint or limit(), **{**quick, **options})

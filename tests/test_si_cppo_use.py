@@ -151,7 +151,8 @@ def test_the_table_holds_every_iteration(tmp_path):
     rows = rows_of(tmp_path / "deep" / "log")
     assert list(rows[0]) == [
         *["run", "iteration", "steps", "reward", "violation", "good", "good_share", "undiscounted", "arrived"],
-        *["kl", "loss", "critic_loss", "explained_variance", "entropy", "y0"],
+        *["kl", "loss", "critic_loss", "explained_variance", "entropy"],
+        *["return_deviation", "cost_deviation", "lacking", "y0"],
         *["evaluation_reward", "evaluation_violation"],
     ]
     for row, report in zip(rows, made.history, strict=True):

@@ -49,6 +49,17 @@ LARGE = (512, 512)  # the paper's networks,
 LARGE_SHIPS = 64  # and about its batches: 6,400 steps, while ships wander for a hundred
 TURNS, FULL_TURNS = 1, 3  # of the clock, at the paper's sizes
 
+PRINTED: Settings = {  # the paper's rules, on small networks
+    "eta": 0.01,
+    "switch": "worst",
+    "normalise": False,
+    "normalise_rewards": False,
+    "normalise_costs": False,
+    "trace": 0.95,
+    "learning_rate": 1e-3,
+    "entropy": 0.0,
+}
+
 
 @dataclass(frozen=True)
 class ShipRun:
@@ -73,7 +84,7 @@ def agent(method: str, seed: int, ships: int = SHIPS, **settings: Unpack[Setting
 
     env = gymnasium.make_vec("lsip/ShipRoute-v0", num_envs=ships)
     search = {"oracle": rl.baselines.FixedGrid(METHODS[method])} if METHODS[method] else SEARCH
-    options: Settings = {"episodes": ships, **settings}
+    options: Settings = {"episodes": ships, **PRINTED, **settings}
     return rl.SICPPO(env, ship.constraint(), seed=seed, device="cpu", **search, **options)
 
 

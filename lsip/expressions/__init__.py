@@ -13,6 +13,7 @@ from .parametric_region import ParametricRegion
 from .region import Region
 from .rule import Rule
 from .splines import spline
+from .substitution import substituted
 
 __all__ = [
     "Affine",
@@ -32,4 +33,5 @@ __all__ = [
     "norm_inf",
     "psd",
     "spline",
+    "substituted",
 ]
