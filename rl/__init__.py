@@ -14,10 +14,13 @@ from .constraint import SemiInfiniteCost, Worst
 from .dataset import Dataset, OptimisticSet
 from .errors import GivenCodeError, InfeasibleError, NoGoodPolicyWarning, OracleError, OracleWarning
 from .evaluation import Exact, MonteCarlo, TemporalDifference
+from .finite_horizon import finite_horizon
+from .kinds import chance, cvar, dominance, statewise
 from .plan import Plan
 from .planning import plan, plan_optimistically
+from .policy_table import policy_of, uniform_policy
 from .si_crl import Learned, si_crl, si_crl_steps
-from .sicmdp import SICMDP, Specification, policy_of, uniform_policy
+from .sicmdp import SICMDP, Specification
 from .simulator import Simulator
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from .epo import EPO
     from .policies import MLPCategorical, MLPGaussian, SoftmaxTable
     from .rollouts_ray import RayRollouts
+    from .running_total import RunningTotal
     from .schedules import Linear
     from .si_cpo import SICPO
     from .si_cppo import SICPPO
@@ -61,6 +65,7 @@ __all__ = [
     "Plan",
     "PolicyGradient",
     "RayRollouts",
+    "RunningTotal",
     "SICPPOConfig",
     "SemiInfiniteCost",
     "Simulator",
@@ -72,6 +77,10 @@ __all__ = [
     "WorstPoint",
     "baselines",
     "certify",
+    "chance",
+    "cvar",
+    "dominance",
+    "finite_horizon",
     "plan",
     "plan_optimistically",
     "plotting",
@@ -79,6 +88,7 @@ __all__ = [
     "rules",
     "si_crl",
     "si_crl_steps",
+    "statewise",
     "theory",
     "uniform_policy",
 ]
@@ -95,6 +105,7 @@ _LATE = {  # names that need torch or Gymnasium, and the room of each
     "SICPO": "si_cpo",
     "SICPPO": "si_cppo",
     "SICPPOConfig": "si_cppo_config",
+    "RunningTotal": "running_total",
     "WorstCost": "wrappers",
     "WorstPoint": "wrappers",
     **dict.fromkeys(["NPG", "PPO", "TRPO", "PolicyGradient"], "updates"),

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from .dataset import Dataset
-from .sicmdp import SICMDP, Specification, as_model, as_specification, read_policy
+from .policy_table import read_policy
+from .sicmdp import SICMDP, Specification, as_model, as_specification
 
 Array = NDArray[np.float64]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,21 +15,27 @@ from lsip.expressions import Affine
 from lsip.legible import legible_repr, legibly
 from lsip.model import FamilyViolation, Program, largest_coefficient, steepest_coefficient
 from lsip.solution import above
-from lsip.validation import answer, axes, is_mapping, numbers
+from lsip.validation import axes, is_mapping, numbers
 
 from . import validation
-from .errors import code_of
+from .given_cost import (
+    Bound,
+    Cost,
+    More,
+    Steps,
+    Values,
+    called,
+    constant,
+    in_tensors,
+    is_function,
+    read_cost,
+    read_domain,
+    read_range,
+    refuse_infinite,
+)
 
 Array = NDArray[np.float64]
-Steps = NDArray[Any]  # observations or actions (B, …), of whatever type an environment has
-Values = ArrayLike | lsip.Expression  # what a function of points gives: an expression where it is traced
-Points: TypeAlias = Any  # index points: arrays, tensors or an index
-More = Mapping[str, Any]  # what a cost asks for besides: arrays, or dictionaries of them
 MORE = ("next_obs", "info")
-Entries = Sequence["lsip.Expression | float | Entries"]  # a table that is written down entry by entry
-Function = Callable[[Array], Values] | Callable[[Array, Steps, Steps], ArrayLike]
-Cost = lsip.Expression | ArrayLike | Entries | Function
-Bound = lsip.Expression | float | Array | Callable[[Array], Values]  # an array without axes is a number, too
 
 
 @legible_repr
@@ -57,6 +63,32 @@ class Worst:
             proof = f"at most {above(self.bound, 6):.6g} over all of Y"
             proof += f", if {' and '.join(self.assumptions)}" if self.assumptions else ""
         return f"{self.value:.6g} at y = {np.array2string(self.y, precision=6)} ({proof})"
+
+
+@dataclass(frozen=True, eq=False)
+class Total:
+    """What a constraint says of the total cost of an episode: E f(y, total) <= u(y) for all y.
+
+    Parameters
+    ----------
+    cost
+        Of a step: a table (S,) or (S, A), or a function of observations and actions.
+    range
+        (lowest, highest) cost of a step of an environment, where it is known.
+    of_values
+        The constraint of a model that ends in one of so many states, each with a total of its own: (K,) ->
+        `SemiInfiniteCost`.
+    function
+        f, of points (N, 1) and totals (B,): (N, B).
+    gained
+        What f(y, total) - f(y, 0) lies between, for totals between two numbers.
+    """
+
+    cost: Any
+    range: tuple[float, float] | None
+    of_values: Callable[[Array], SemiInfiniteCost]
+    function: Callable[[Any, Any], Any]
+    gained: Callable[[float, float], tuple[float, float]]
 
 
 class SemiInfiniteCost:
@@ -90,6 +122,11 @@ class SemiInfiniteCost:
     tensors
         For such an environment: cost and bound are written with torch's functions, of tensors y, observations and
         actions, which are on the device of the learner; so the search over Y is there, too.
+    mean
+        Of a tabular model: u bounds the mean cost of a step that is drawn from the (discounted) occupancy measure, and
+        not the sum.
+    total
+        What is a function of the total of an episode, as `rl.dominance(…, of="episode")` makes it.
 
     Examples
     --------
@@ -110,27 +147,31 @@ class SemiInfiniteCost:
         gamma: float = 1.0,
         candidates: Callable[[Steps], ArrayLike] | None = None,
         tensors: bool = False,
+        mean: bool = False,
+        total: Total | None = None,
     ) -> None:
         validation.flag("tensors", tensors)
+        validation.flag("mean", mean)
+        self.mean, self.total = bool(mean), total
         self.tensors = bool(tensors)
         self.gamma, self.candidates = validation.number("gamma", gamma, "share"), candidates
-        self.range = None if range is None else _ordered(range)
+        self.range = None if range is None else read_range(range)
         validation.function("candidates", candidates, "observations")
-        cost = _array(cost)
-        self.index, self.domain = _read_domain(domain, cost, bound)
+        cost = read_cost(cost)
+        self.index, self.domain = read_domain(domain, cost, bound)
         level: Any = bound  # a function has no axes, either
         if axes(level) if not isinstance(bound, lsip.Expression) else bound.ndim:
             raise lsip.ModelError("`bound` is one number for every y; a bound with a shape was given.")
-        if self.index is not None and (_is_function(cost) or _is_function(bound)):
+        if self.index is not None and (is_function(cost) or is_function(bound)):
             raise lsip.ModelError(
                 "`cost` and `bound` must both be expressions in the index, or both functions of points."
             )
-        if _is_function(bound):
+        if is_function(bound):
             validation.call("bound", bound, "y")
         elif not isinstance(bound, lsip.Expression):
             bound = validation.number("bound", bound)
-        self.cost: Any = cost if self.index is not None or callable(cost) else _constant(cost)
-        self.bound: Any = bound if self.index is not None or callable(bound) else _constant(bound)
+        self.cost: Any = cost if self.index is not None or callable(cost) else constant(cost)
+        self.bound: Any = bound if self.index is not None or callable(bound) else constant(bound)
         self.lipschitz = lipschitz
 
     @cached_property
@@ -188,7 +229,7 @@ class SemiInfiniteCost:
                 f"`cost(y, observations, actions)` must give one number a point and step, shape "
                 f"({len(y)}, {len(observations)}); got {costs.shape}."
             )
-        return _finite(costs, "cost(y, observations, actions)", y)
+        return refuse_infinite(costs, "cost(y, observations, actions)", y)
 
     def bounds(self, y: Array) -> Array:
         """u_y at points (N, m)."""
@@ -197,7 +238,7 @@ class SemiInfiniteCost:
             raise lsip.ModelError(
                 f"`bound(y)` must give one number a point, shape ({len(y)},) for y {y.shape}; got {bounds.shape}."
             )
-        return _finite(bounds, "bound(y)", y)
+        return refuse_infinite(bounds, "bound(y)", y)
 
     def _computed(self, call: str, function: Callable[..., Any], *arguments: Any) -> Array:
         """What cost or bound give for arrays; those of torch get tensors."""
@@ -238,9 +279,9 @@ class SemiInfiniteCost:
         validation.call("cost", partial(self.cost, **dict.fromkeys(self.asks)), "y", "observations", "actions")
         return self
 
-    def table(self, states: int, actions: int) -> CostTable:
-        """The constraint of a model with so many states and actions, checked."""
-        return CostTable(self, states, actions)
+    def table(self, states: int, actions: int, weight: float = 1.0) -> CostTable:
+        """The constraint of a model with so many states and actions, checked; every cost counts with a weight."""
+        return CostTable(self, states, actions, weight)
 
     def at(self, y: ArrayLike, states: int, actions: int) -> tuple[Array, Array]:
         """Costs and bounds at the points y (N, m): shapes (N, S) or (N, S * A), and (N,)."""
@@ -257,6 +298,7 @@ class CostTable:
     constraint: SemiInfiniteCost
     states: int
     actions: int
+    weight: float = 1.0  # of every cost
 
     def __post_init__(self) -> None:
         shape = self._shape
@@ -303,7 +345,7 @@ class CostTable:
 
     def on(self, x: Affine, scale: float = 1.0) -> Any:
         """The constraint scale * c_y @ x <= u_y for all y, for `lsip` variables x of this size."""
-        c = self.constraint
+        c, scale = self.constraint, scale * self.weight
         if c.index is not None:
             cost = c.cost if self.by_state else c.cost.reshape(self.size)
             return lsip.forall(c.index, (scale * cost) @ x <= c.bound)
@@ -349,7 +391,7 @@ class CostTable:
     def costs(self, y: Any) -> Any:
         """Costs (N, size) at the points y (N, m), or an expression for one in their place."""
         if isinstance(y, lsip.Expression):
-            return self.constraint.cost(y).reshape(len(y), self.size)
+            return self.weight * self.constraint.cost(y).reshape(len(y), self.size)
         return self.at(y)[0]
 
     def extremes(self, boxes: int = 4096) -> tuple[float, float]:
@@ -421,99 +463,3 @@ class CostTable:
     def room(self, doubt: float) -> float:
         """What visits that are wrong by `doubt` in all can change in a violation, at most."""
         return doubt * largest_coefficient(self._program.families[0]) * (1 + 1e-12) if doubt else 0.0
-
-
-def in_tensors(more: More) -> More:
-    """The same with tensors for arrays."""
-    import torch
-
-    return {
-        name: in_tensors(part) if isinstance(part, Mapping) else torch.as_tensor(np.asarray(part))
-        for name, part in more.items()
-    }
-
-
-def called(call: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function of a constraint gives; its own errors become a sentence."""
-    given = [getattr(part, "shape", ()) for part in arguments]
-    shapes = " and ".join(str(tuple(shape) if isinstance(shape, tuple) else ()) for shape in given)
-    with code_of(f"`{call}`", f" It was given shape{'s' * (len(arguments) > 1)} {shapes}."):
-        return answer(call, function, *arguments)
-
-
-def _read_domain(domain: lsip.Domain | lsip.Index, cost: Cost, bound: Bound) -> tuple[lsip.Index | None, lsip.Domain]:
-    """The index that expressions are written in (None for functions), and its domain."""
-    indices: dict[lsip.Index, None] = {}
-    for part in (cost, bound):
-        if isinstance(part, lsip.Expression):
-            indices.update(dict.fromkeys(part.indices()))
-    if len(indices) > 1:
-        names = ", ".join(i.name for i in indices)
-        raise lsip.ModelError(f"`cost` and `bound` must share one index; they use {names}. Use one over a product.")
-    index = next(iter(indices), None)
-    if isinstance(domain, lsip.Index):
-        if index is not None and index is not domain:
-            raise lsip.ModelError(
-                f"`cost` and `bound` depend on {index.name}, but `domain` is the index {domain.name}."
-            )
-        return (index, domain.domain) if index is None else (domain, domain.domain)
-    if not isinstance(domain, lsip.Domain):
-        raise lsip.ModelError(
-            f"`domain` must be an index set such as lsip.Box([0, 0], [1, 1]); got {validation.shown(domain)}."
-        )
-    if index is not None and index.domain != domain:
-        raise lsip.ModelError(f"The index {index.name} lives on {index.domain}, but `domain` is {domain}.")
-    return index, domain
-
-
-def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
-    """Lowest and highest cost of a step."""
-    pair = validation.array("range", ends)
-    if pair.shape != (2,) or pair[0] > pair[1]:
-        raise lsip.ModelError(f"`range` is a pair (lowest, highest) of costs of a step; got {validation.shown(ends)}.")
-    return float(pair[0]), float(pair[1])
-
-
-def _array(cost: Cost) -> lsip.Expression | Array | Function:
-    """Lists of numbers or of expressions as arrays; anything else as it is."""
-    if isinstance(cost, lsip.Expression) or callable(cost):
-        return cost
-    plain: Any = cost
-    if not isinstance(plain, list | tuple | np.ndarray):
-        return validation.array("cost", plain)
-    try:
-        table = np.asarray(plain)
-    except ValueError:
-        raise lsip.ModelError("`cost` must be an array; got lists of unequal lengths.") from None
-    if table.dtype != object:
-        return validation.array("cost", table)
-    if not table.ndim or not any(isinstance(entry, lsip.Expression) for entry in table.flat):
-        raise lsip.ModelError(
-            f"`cost` must be an expression in the index, a function of points or numbers; got {validation.shown(cost)}."
-        )
-    rows = [np.stack(list(row)) if np.ndim(row) else row for row in table]
-    return np.stack(rows)
-
-
-def _is_function(part: Cost | Bound) -> TypeGuard[Callable[..., Values]]:
-    return callable(part) and not isinstance(part, lsip.Expression)
-
-
-def _finite(values: Array, call: str, y: Array) -> Array:
-    """The values (N, …) of a function at points y, none of which is nan or infinite."""
-    if not np.isfinite(values).all():
-        at = np.argwhere(~np.isfinite(values))[0]
-        raise lsip.ModelError(f"`{call}` is not finite at y = {y[at[0]]}: it is {values[tuple(at)]} there.")
-    return values
-
-
-def _constant(value: ArrayLike) -> Callable[[Any], Any]:
-    """The same for every point, in arrays or, of a number, in tensors."""
-    array = np.asarray(value, dtype=float)
-
-    def constant(y: Points) -> Any:
-        if isinstance(y, np.ndarray | lsip.Expression) or array.ndim:
-            return np.broadcast_to(array, (len(y), *array.shape))
-        return 0.0 * y[:, 0] + float(array)
-
-    return constant

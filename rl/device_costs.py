@@ -14,7 +14,8 @@ from torch import Tensor
 import lsip
 from lsip.deadline import EFFORT
 
-from .constraint import More, SemiInfiniteCost, called
+from .constraint import SemiInfiniteCost
+from .given_cost import More, called
 from .lifted import doubles, lifted
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from scipy import sparse
 import lsip
 
 from . import validation
-from .constraint import SemiInfiniteCost
+from .constraint import SemiInfiniteCost, Total
+from .kinds import AFTER, BEFORE
 
 if TYPE_CHECKING:
     from .rollouts import Episodes
@@ -129,6 +130,8 @@ def of_episodes(constraint: SemiInfiniteCost, episodes: Episodes, horizon: int |
     longest = int(length.max(initial=0))
     if horizon is not None and longest > validation.count("horizon", horizon):
         raise lsip.ModelError(f"An episode has {longest} steps, and `horizon` says {horizon} at most.")
+    if constraint.total is not None:
+        return _of_totals(constraint, constraint.total, episodes, int(horizon or 0))
     ends = constraint.range
     most = float(horizon or 0) if gamma == 1 else 1 / (1 - gamma)
     if gamma < 1 and horizon is not None and not tail:
@@ -167,6 +170,29 @@ def of_episodes(constraint: SemiInfiniteCost, episodes: Episodes, horizon: int |
         return constraint.steps(y, observations[steps], actions[steps], more)
 
     return DiscountedCosts(constraint, costs, weights, tails, which, ends, most)
+
+
+def _of_totals(constraint: SemiInfiniteCost, total: Total, episodes: Episodes, horizon: int) -> DiscountedCosts:
+    """What episodes cost by their totals C: f(y, C) - f(y, 0), once for each of the totals."""
+    if not {AFTER, BEFORE} <= set(episodes.info) or total.range is None:
+        raise lsip.ModelError("The environment does not tell totals: wrap it, rl.RunningTotal(env, constraint).")
+    low, high = min(total.range[0], 0.0), max(total.range[1], 0.0)
+    after, before = (episodes.info[name] * episodes.live for name in (AFTER, BEFORE))
+    rounding = np.finfo(np.float32).eps * (np.abs(after).max(initial=0.0) + high - low)
+    if (after - before < low - rounding).any() or (after - before > high + rounding).any():
+        raise lsip.ModelError(
+            f"Steps cost from {(after - before).min():.6g} to {(after - before).max():.6g}, outside of the declared "
+            f"range {total.range}: give `range` so that it holds for every step."
+        )
+    last = np.maximum(episodes.live.sum(axis=0) - 1, 0)
+    totals, which = np.unique(after[last, np.arange(episodes.count)], return_inverse=True)
+
+    def costs(y: Any, steps: Steps) -> Any:
+        return total.function(y, totals[steps]) - total.function(y, np.zeros(1))
+
+    weights = sparse.identity(len(totals), format="csr")
+    gained = total.gained(horizon * low, horizon * high)
+    return DiscountedCosts(constraint, costs, weights, np.zeros(len(totals)), which.ravel(), gained, 1.0)
 
 
 def _arrays(episodes: Episodes, asks: Sequence[str]) -> dict[tuple[str, str], Array]:

@@ -49,7 +49,7 @@ def solver(chain: Matrix, gamma: float) -> Solve:
     if isinstance(chain, np.ndarray):
         return _dense(chain, gamma)
     system = sparse.eye(chain.shape[0], format="csc") - gamma * sparse.csc_matrix(chain)
-    if factor_operations(system) <= min(TUNING.most_operations, max(left(), 0.0) * PACE.sparse):
+    if gamma == 1 or factor_operations(system) <= min(TUNING.most_operations, max(left(), 0.0) * PACE.sparse):
         return _factored(system)
     forward, backward = sparse.csr_matrix(chain), sparse.csr_matrix(chain.T)
     return lambda b, transposed: iterate(backward if transposed else forward, gamma, b)

@@ -14,7 +14,8 @@ import lsip
 from lsip.deadline import EFFORT
 
 from . import validation
-from .constraint import SemiInfiniteCost, called
+from .constraint import SemiInfiniteCost
+from .given_cost import called
 from .rollouts import Episodes
 from .separation import RankedPoints, separate
 

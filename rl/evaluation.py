@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 import lsip
 
 from . import validation
-from .sicmdp import SICMDP, PolicyLike, as_specification, read_policy
+from .policy_table import PolicyLike, read_policy
+from .sicmdp import SICMDP, as_specification
 from .simulator import Simulator, TabularSimulator, as_simulator, rollout
 
 Array = NDArray[np.float64]

@@ -24,7 +24,8 @@ from lsip.expressions import Affine
 
 from . import validation
 from .dataset import OptimisticSet
-from .sicmdp import SICMDP, Specification, horizon
+from .sicmdp import SICMDP, Specification
+from .transitions import horizon
 
 Array = NDArray[np.float64]
 
@@ -97,29 +98,31 @@ def fill(lower: Array, upper: Array, order: NDArray[np.intp]) -> Array:
 
 def most_share(spec: Specification, visits: float) -> float:
     """An upper bound of every share of visits, where there are at most so many from one start."""
-    return TUNING.ample * (1 - spec.gamma) * float(spec.mu.sum()) * visits
+    return TUNING.ample * spec.share * float(spec.mu.sum()) * visits
 
 
 def planning_program(mdp: SICMDP) -> OccupancyProgram:
     """The LSIP of a known model."""
     spec = mdp.specification
-    S, A, gamma = spec.states, spec.actions, spec.gamma
+    S, A, gamma, start = spec.states, spec.actions, spec.gamma, spec.start
     pairs, costs = S * A, spec.costs
     sums = sparse.kron(sparse.eye(S), np.ones((1, A)), format="csr")  # (S, S * A): sum over actions
-    inflow = sparse.csr_matrix(mdp.rows.T)
+    inflow = gamma * sparse.csr_matrix(mdp.rows.T)
+    if spec.average:  # the flow into the last state follows from the others; occupancies sum to one instead
+        inflow, start = sparse.vstack([inflow[:-1], sums[-1:] - np.ones((1, pairs))], format="csr"), np.eye(S)[-1]
     most = most_share(spec, mdp.horizon)
     x = lsip.Variable(pairs + (S if costs.by_state else 0), lower=0.0, upper=most, name="q")
     constraints: list[Any] = []
     if costs.by_state:  # the occupancy d of states has columns of its own, so that a row has S entries, not S * A
         eye = sparse.eye(S)
         constraints.append(sparse.hstack([sums, -eye], format="csr") @ x == np.zeros(S))
-        constraints.append(sparse.hstack([-gamma * inflow, eye], format="csr") @ x == (1 - gamma) * spec.mu)
+        constraints.append(sparse.hstack([-inflow, eye], format="csr") @ x == start)
         weighed = x[pairs : pairs + costs.size]
     else:
-        constraints.append((sums - gamma * inflow) @ x == (1 - gamma) * spec.mu)
+        constraints.append((sums - inflow) @ x == start)
         weighed = x[: costs.size]
-    constraints.append(costs.on(weighed, 1 / (1 - gamma)))
-    objective = lsip.maximize((spec.r.ravel() / (1 - gamma)) @ x[:pairs])
+    constraints.append(costs.on(weighed, 1 / spec.share))
+    objective = lsip.maximize((spec.r.ravel() / spec.share) @ x[:pairs])
     return OccupancyProgram(lsip.Problem(objective, constraints, name="SICMDP"), spec)
 
 

@@ -19,7 +19,8 @@ from lsip.deadline import check
 from .dataset import Matrix, OptimisticSet
 from .discounted_solve import Solve, solver
 from .occupancy import fill
-from .sicmdp import SICMDP, Specification, horizon
+from .sicmdp import SICMDP, Specification
+from .transitions import horizon
 
 Array = NDArray[np.float64]
 EPS = np.finfo(float).eps

@@ -17,7 +17,8 @@ from lsip.solution import above, below, limited
 from . import checkpoint, plan_file
 from .occupancy import OccupancyProgram, most_share, planning_program
 from .optimistic import KnownModel, Maximiser
-from .sicmdp import SICMDP, Specification, as_model, policy_of
+from .policy_table import policy_of
+from .sicmdp import SICMDP, Specification, as_model
 
 Array = NDArray[np.float64]
 LEARNED = (
@@ -205,9 +206,10 @@ def proven_value(mdp: SICMDP, policy: Array, solved: Plan | None = None) -> floa
     known = None
     if solved is not None and solved.method == "decompose":
         known = lambda visits: solved.solution.program.violation(0, np.append(0.0, visits))  # noqa: E731
-    if not mdp.keeps(policy, known):
+    doubt = mdp.doubt(policy)
+    if not np.isfinite(doubt) or not mdp.keeps(policy, known):
         return -np.inf
-    value, doubt = mdp.value(policy), mdp.doubt(policy)
+    value = mdp.value(policy)
     return float(value - 2 * doubt * np.abs(mdp.r).max())
 
 
@@ -231,7 +233,7 @@ def check_proof(plan: Plan) -> None:
             "and `iterations`, rl.si_crl ends with a proof."
         )
     spec = plan.specification
-    value = float((plan.occupancy * spec.r).sum()) / (1 - spec.gamma)
+    value = float((plan.occupancy * spec.r).sum()) / spec.share
     if abs(value - plan.value) > 1e-6 * (1 + abs(value)) or (policy_of(plan.occupancy) != plan.policy).any():
         raise lsip.ProofError(f"The policy returns {value:.9g}, and is not the one of the proof, {plan.value:.9g}.")
     if plan.mdp is not None or plan.reached is not None:

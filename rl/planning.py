@@ -122,7 +122,12 @@ def plan(
             mdp.specification, KnownModel(mdp), None, tol, oracle, verbose, options
         ),
     }
-    best = _planned(ways, _order(method, int(np.count_nonzero(entries))), end - kept, options)
+    order = _order(method, int(np.count_nonzero(entries)))
+    if mdp.gamma == 1 or mdp.specification.steps is not None:
+        if method == "decompose":
+            raise lsip.ModelError('Averages over all time and models that end are written down: use method="lp".')
+        order = ("lp",)
+    best = _planned(ways, order, end - kept, options)
     try:
         with within(end - time.perf_counter()):
             reached = proven_value(mdp, best.policy, best)

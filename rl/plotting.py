@@ -36,7 +36,8 @@ from lsip.validation import (
 )
 
 from .dataset import Matrix
-from .sicmdp import SICMDP, PolicyLike
+from .policy_table import PolicyLike
+from .sicmdp import SICMDP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,7 +21,8 @@ from .dataset import Dataset, OptimisticSet, as_dataset
 from .occupancy import optimistic_program
 from .plan import LEARNED, Plan, read_plan
 from .planning import METHODS, SolverOptions, plan_optimistically, refuse_infeasible
-from .sicmdp import SICMDP, Specification, as_specification, policy_of
+from .policy_table import policy_of
+from .sicmdp import SICMDP, Specification, as_specification
 
 Array = NDArray[np.float64]
 

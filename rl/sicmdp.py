@@ -8,11 +8,10 @@ q(s, a) = (1 - gamma) sum_t gamma^t P(s_t = s, a_t = a) sums to one, and V_b = q
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,43 +23,23 @@ from lsip.model import FamilyViolation
 from lsip.validation import answer, whole
 
 from . import validation
-from .constraint import Bound, Cost, CostTable, SemiInfiniteCost, Worst
+from .constraint import CostTable, SemiInfiniteCost, Worst
 from .dataset import Dataset, Matrix, draw_from_measure, draw_per_pair
 from .discounted_solve import solver
+from .given_cost import Bound, Cost
+from .policy_table import PolicyLike, read_policy
+from .transitions import (
+    Transitions,
+    check_distribution,
+    horizon,
+    mixing,
+    read_transitions,
+    stationary,
+    visits_until_end,
+)
 from .validation import Seed
 
 Array = NDArray[np.float64]
-Transitions: TypeAlias = ArrayLike | sparse.spmatrix | sparse.sparray
-
-
-@dataclass(frozen=True)
-class ModelTuning:
-    """What is accepted as a model, and how carefully it is summed.
-
-    Parameters
-    ----------
-    off
-        How far probabilities may be from a sum of one.
-    clear
-        Of what a discount leaves: where sums may be rounded by more, they are computed to the last bit.
-    """
-
-    off: float = 1e-9
-    clear: float = 1e-3
-
-
-TUNING = ModelTuning()
-
-
-class HasPolicy(Protocol):
-    """What has found a policy, such as a `Plan`, and can stand for it."""
-
-    @property
-    def policy(self) -> ArrayLike:
-        """Probabilities (S, A)."""
-
-
-PolicyLike = ArrayLike | HasPolicy
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +55,11 @@ class Specification:
     mu
         Distribution of the first state (S,); None for the uniform one.
     gamma
-        Discount factor, 0 <= gamma < 1.
+        Discount factor, 0 <= gamma < 1; or 1 for averages over all time, or with `steps`.
     idle
         How many of the last states cost nothing, whatever y is.
+    steps
+        Of a model that ends: how many (discounted) steps it has, as `rl.finite_horizon` says.
     """
 
     r: Any
@@ -86,6 +67,7 @@ class Specification:
     mu: Any = None
     gamma: float = 0.9
     idle: int = 0
+    steps: float | None = None
 
     def __post_init__(self) -> None:
         r = validation.array("r", self.r)
@@ -102,11 +84,14 @@ class Specification:
         mu = np.full(len(r), 1 / len(r)) if self.mu is None else validation.array("mu", self.mu)
         if mu.shape != (len(r),):
             raise lsip.ModelError(f"`mu` must be a distribution over the {len(r)} states; got shape {mu.shape}.")
-        _check_distribution(mu[None, :], "mu", lambda i: "")
+        check_distribution(mu[None, :], "mu", lambda i: "")
         validation.count("idle", self.idle, 0)
-        for name, value in (("r", r), ("mu", mu), ("gamma", validation.number("gamma", self.gamma, "discount"))):
+        if self.steps is not None:
+            validation.number("steps", self.steps, "positive")
+        for name, value in (("r", r), ("mu", mu), ("gamma", validation.number("gamma", self.gamma, "share"))):
             object.__setattr__(self, name, value)
-        _ = self.costs  # checks the shape of the cost
+        if self.constraint.total is None:
+            _ = self.costs  # checks the shape of the cost
 
     @property
     def states(self) -> int:
@@ -116,10 +101,32 @@ class Specification:
     def actions(self) -> int:
         return self.r.shape[1]
 
+    @property
+    def average(self) -> bool:
+        """Whether rewards and costs are averages over all time."""
+        return self.gamma == 1 and self.steps is None
+
+    @property
+    def share(self) -> float:
+        """What a visit is of all: occupancies are visits times this, and sum to one."""
+        if self.steps is not None:
+            return 1 / self.steps
+        return 1.0 if self.average else 1 - self.gamma
+
+    @property
+    def start(self) -> Array:
+        """What flows into the states at first: (S,). Averages over all time know no start."""
+        return np.zeros(self.states) if self.average else self.share * self.mu
+
     @cached_property
     def costs(self) -> CostTable:
         """The constraint, for this many states and actions."""
-        return self.constraint.table(self.states - self.idle, self.actions)
+        if self.constraint.total is not None:
+            raise lsip.ModelError(
+                "A constraint on the total of an episode needs a model of episodes: rl.finite_horizon(mdp, steps=20)."
+            )
+        weight = self.share if self.constraint.mean else 1.0
+        return self.constraint.table(self.states - self.idle, self.actions, weight)
 
     def check(self, states: int, actions: int) -> None:
         """Refuse data of another size."""
@@ -149,7 +156,8 @@ class SICMDP:
     mu
         Distribution of the first state (S,); None for the uniform one.
     gamma
-        Discount factor, 0 <= gamma < 1.
+        Discount factor, 0 <= gamma < 1. With 1, rewards and costs are averages over all time, wherever one starts:
+        policies must have one recurrent class, and the last state gets what a row of P lacks to sum to one exactly.
 
     Examples
     --------
@@ -175,31 +183,31 @@ class SICMDP:
         *,
         lipschitz: float | tuple[float, float] | None = None,
     ) -> None:
-        self.rows: Matrix  # (S * A, S), dense or CSR
-        self.rows, states, actions = _transitions(P)
+        rows, states, actions = read_transitions(P)
         rewards = validation.array("r", r)
         if rewards.shape == (states,):
             rewards = np.repeat(rewards[:, None], actions, axis=1)
         if rewards.shape != (states, actions):
             raise lsip.ModelError(f"`r` must have shape ({states}, {actions}) or ({states},); got {rewards.shape}.")
-        self.specification = Specification(
-            rewards, SemiInfiniteCost(domain, cost, bound, lipschitz=lipschitz), mu, gamma
-        )
-        _ = self.horizon  # refuses what grows without end
+        self._set(rows, Specification(rewards, SemiInfiniteCost(domain, cost, bound, lipschitz=lipschitz), mu, gamma))
 
     @classmethod
     def from_specification(cls, P: Transitions, specification: Specification) -> SICMDP:
         """The model with transition probabilities P, and everything else as specified."""
         mdp = cls.__new__(cls)
-        mdp.rows, states, actions = _transitions(P)
-        specification = as_specification(specification)
+        specification = read_specification(specification)
+        rows, states, actions = read_transitions(P, specification.steps is not None)
         if (states, actions) != specification.r.shape:
             raise lsip.ModelError(
                 f"`P` has {states} states and {actions} actions, the specification {specification.r.shape}."
             )
-        mdp.specification = specification
-        _ = mdp.horizon
+        mdp._set(rows, specification)
         return mdp
+
+    def _set(self, rows: Matrix, specification: Specification) -> None:
+        self.rows: Matrix = rows  # (S * A, S), dense or CSR
+        self.specification = specification
+        _ = self.horizon  # refuses what grows without end
 
     # ---- what it is made of -----------------------------------------------------------------------------------------
 
@@ -244,7 +252,10 @@ class SICMDP:
     @cached_property
     def horizon(self) -> float:
         """How many discounted visits there are at most, however the rows of P sum: about 1 / (1 - gamma)."""
-        return horizon(self.gamma, self.rows)
+        spec = self.specification
+        if spec.steps is not None:
+            return visits_until_end(spec.gamma, self.rows)
+        return 1.0 if spec.average else horizon(self.gamma, self.rows)
 
     @legibly
     def __repr__(self) -> str:
@@ -272,11 +283,16 @@ class SICMDP:
     def state_values(self, policy: PolicyLike, reward: ArrayLike | None = None) -> Array:
         """V^pi(s) of a reward (S, A), the model's own by default."""
         pi = self.policy(policy)
-        mean = (pi * self._reward(reward)).sum(axis=1)
+        table = self._reward(reward)
+        if self.specification.average:  # the same from every start
+            return np.full(self.states, float((self.occupancy(pi) * table).sum()))
+        mean = (pi * table).sum(axis=1)
         return solver(self.chain(pi), self.gamma)(mean, False)
 
     def q_values(self, policy: PolicyLike, reward: ArrayLike | None = None) -> Array:
         """Q^pi(s, a)."""
+        if self.specification.average:
+            raise lsip.ModelError("Averages over all time have no Q: use `value`, or a discount below 1.")
         values = self.state_values(policy, reward)
         return self._reward(reward) + self.gamma * (self.rows @ values).reshape(self.states, self.actions)
 
@@ -292,8 +308,10 @@ class SICMDP:
     def occupancy(self, policy: PolicyLike) -> Array:
         """q(s, a), which sums to one."""
         pi = self.policy(policy)
-        d = solver(self.chain(pi), self.gamma)((1 - self.gamma) * self.mu, True)
-        return d[:, None] * pi
+        chain = self.chain(pi)
+        if self.specification.average:
+            return stationary(chain)[:, None] * pi
+        return solver(chain, self.gamma)(self.specification.start, True)[:, None] * pi
 
     def transition_occupancy(self, policy: PolicyLike) -> Array:
         """z(s, a, s') = q(s, a) P(s' | s, a)."""
@@ -311,7 +329,7 @@ class SICMDP:
 
     def visits(self, policy: PolicyLike) -> Array:
         """Discounted visits, as the constraint weighs them: occupancies of total 1 / (1 - gamma)."""
-        return self.costs.weights(self.occupancy(policy)) / (1 - self.gamma)
+        return self.costs.weights(self.occupancy(policy)) / self.specification.share
 
     def worst_violation(
         self, policy: PolicyLike, oracle: lsip.oracles.Oracle | None = None, *, tol: float = 1e-9, seed: int = 0
@@ -339,23 +357,38 @@ class SICMDP:
     def doubt(self, policy: PolicyLike) -> float:
         """How far, at most, the discounted visits of a policy are from those computed, all in all.
 
-        The residual of the flow equations is spread by 1 / (1 - gamma) at most, and again by the scale of visits.
+        The residual of the flow equations is spread by 1 / (1 - gamma) at most, by the number of steps that are left,
+        or as the chain mixes, and again by the scale of visits.
         """
-        pi = self.policy(policy)
-        chain, d = self.chain(pi), self.occupancy(pi).sum(axis=1)
+        pi, spec = self.policy(policy), self.specification
+        chain = self.chain(pi)
+        mixed = mixing(chain) if spec.average else 1.0
+        if not np.isfinite(mixed):
+            return np.inf
+        d = self.occupancy(pi).sum(axis=1)
         flow = self.gamma * (chain.T @ d)
-        start = (1 - self.gamma) * self.mu
+        start = spec.start
         most = self.states  # predecessors, or successors, which are added up
         if not isinstance(chain, np.ndarray):
             most = max(int(np.diff(each.indptr).max()) for each in (chain.tocsc(), chain.tocsr()))
         eps = np.finfo(float).eps
         terms = (most + self.actions + 8) * eps
-        residual = np.abs(start + flow - d).sum() + terms * (start + flow + np.abs(d)).sum()
-        shrinking = 1 - self.gamma * float(chain.sum(axis=1).max()) * (1 + terms)  # rows of P sum to nearly 1
-        if not shrinking > 0:
-            return np.inf
+        left = np.abs(start + flow - d)
+        if spec.average:  # the flow into the last state follows from the others
+            left[-1] = left[:-1].sum()
+        residual = left.sum() + terms * (start + flow + np.abs(d)).sum()
         sums = (self.states * self.actions + 8) * eps  # over all pairs, as those of rewards
-        return float(residual * (1 + sums) / shrinking + sums * np.abs(d).sum()) / (1 - self.gamma)
+        if spec.average:
+            missing = abs(float(d.sum()) - 1) + terms  # of a sum of one
+            residual, spread = residual * (1 + 2 * missing) + missing, mixed
+        elif spec.steps is not None:
+            spread = self.horizon
+        else:
+            shrinking = 1 - self.gamma * float(chain.sum(axis=1).max()) * (1 + terms)  # rows of P sum to nearly 1
+            spread = 1 / shrinking if shrinking > 0 else np.inf
+        if not np.isfinite(spread):
+            return np.inf
+        return float(residual * (1 + sums) * spread + sums * np.abs(d).sum()) / spec.share
 
     def _reward(self, reward: ArrayLike | None) -> Array:
         if reward is None:
@@ -401,7 +434,7 @@ class SICMDP:
         pairs = np.full(self.r.shape, 1 / self.r.size) if measure is None else validation.array("measure", measure)
         if pairs.shape != self.r.shape:
             raise lsip.ModelError(f"`measure` must have shape {self.r.shape}; got {pairs.shape}.")
-        _check_distribution(pairs.reshape(1, -1), "measure", lambda i: "")
+        check_distribution(pairs.reshape(1, -1), "measure", lambda i: "")
         return draw_from_measure(self.rows, self.states, self.actions, count, pairs, rng)
 
 
@@ -411,6 +444,17 @@ def _whole(value: float | None) -> float | None:
 
 
 def as_specification(problem: Specification | SICMDP) -> Specification:
+    """What is known before any data, of a model or as it is, where visits are discounted: what learners can use."""
+    specification = read_specification(problem)
+    if specification.gamma == 1 or specification.steps is not None:
+        raise lsip.ModelError(
+            "This needs a discount below 1 and a model without an end; averages over all time and finite horizons are "
+            "for rl.plan."
+        )
+    return specification
+
+
+def read_specification(problem: Specification | SICMDP) -> Specification:
     """What is known before any data, of a model or as it is."""
     specification = problem.specification if isinstance(problem, SICMDP) else problem
     if not isinstance(specification, Specification):
@@ -432,116 +476,3 @@ def as_model(problem: object) -> SICMDP:
             "from data, rl.si_crl(data, specification, delta)."
         )
     raise lsip.ModelError(f"A known model, an rl.SICMDP, is needed; got {validation.shown(problem)}.{hint}")
-
-
-def read_policy(policy: PolicyLike, states: int, actions: int) -> Array:
-    """A policy as probabilities (S, A); integers (S,) are the actions of a deterministic one.
-
-    What has a policy, such as a `Plan`, stands for it.
-    """
-    bare: Any = getattr(policy, "policy", policy)  # an array, or what can be made one
-    table = bare if isinstance(bare, np.ndarray) else validation.array("policy", bare)
-    if isinstance(bare, list | tuple) and all(isinstance(v, int | np.integer) for v in bare):
-        table = table.astype(np.intp)
-    if table.shape == (states,) and np.issubdtype(table.dtype, np.integer):
-        if (table < 0).any() or (table >= actions).any():
-            raise lsip.ModelError(f"A deterministic policy has actions 0 to {actions - 1}; got {table.tolist()}.")
-        return np.eye(actions)[table]
-    pi = validation.array("policy", bare)
-    if pi.shape != (states, actions):
-        raise lsip.ModelError(
-            f"A policy has shape ({states}, {actions}), or ({states},) with integer actions; got {pi.shape}."
-        )
-    _check_distribution(pi, "policy", lambda i: f" in state {i}")
-    return pi
-
-
-def uniform_policy(states: int, actions: int) -> Array:
-    """Every action with the same probability."""
-    validation.count("states", states)
-    validation.count("actions", actions)
-    validation.fits("A policy", states, actions)
-    return np.full((states, actions), 1 / actions)
-
-
-def policy_of(occupancy: Array, least: float = 1e-12) -> Array:
-    """The policy behind an occupancy measure (S, A): q(s, a) / sum_b q(s, b).
-
-    States that are visited less than `least` carry no information; there, every action gets the same probability.
-    """
-    q = np.maximum(validation.array("occupancy", occupancy), 0.0)
-    if q.ndim != 2 or not q.size:
-        raise lsip.ModelError(f"An occupancy measure has the shape (S, A); got {q.shape}.")
-    validation.number("least", least)
-    total = q.sum(axis=1, keepdims=True)
-    seen = total > least
-    return np.where(seen, q / np.where(seen, total, 1.0), 1 / q.shape[1])
-
-
-def _transitions(P: Transitions) -> tuple[Matrix, int, int]:
-    """P as rows (S * A, S), with S and A."""
-    if sparse.issparse(P):
-        rows = sparse.csr_matrix(P, dtype=float)
-        states = rows.shape[1]
-        if rows.shape[0] % states or not rows.shape[0]:
-            raise lsip.ModelError(f"A sparse `P` has shape (S * A, S), row s * A + a; got {rows.shape}.")
-        actions = rows.shape[0] // states
-        low, total = rows.data.min(initial=0.0), np.asarray(rows.sum(axis=1)).ravel()
-        finite = np.isfinite(rows.data).all()
-    else:
-        dense = validation.array("P", P)
-        if dense.ndim != 3 or dense.shape[0] != dense.shape[2] or not dense.size:
-            raise lsip.ModelError(f"`P` must have shape (S, A, S), P[s, a, t] = P(t | s, a); got {dense.shape}.")
-        states, actions = dense.shape[:2]
-        rows = dense.reshape(states * actions, states)
-        low, total, finite = rows.min(), rows.sum(axis=1), True
-    if not finite:
-        raise lsip.ModelError("`P` must be finite; got nan or inf.")
-    if low < 0:
-        raise lsip.ModelError(f"`P` holds a negative probability, {low:.6g}.")
-    wrong = np.flatnonzero(np.abs(total - 1) > TUNING.off)
-    if len(wrong):
-        s, a = divmod(int(wrong[0]), actions)
-        raise lsip.ModelError(
-            f"Probabilities must sum to one: P[{s}, {a}, :] sums to {total[wrong[0]]:.9g}"
-            + (f", and {len(wrong) - 1} more rows are off." if len(wrong) > 1 else ".")
-        )
-    return rows, states, actions
-
-
-def horizon(gamma: float, rows: Matrix, more: Array | None = None) -> float:
-    """1 / (1 - gamma rho), rounded up, where rho is the largest sum of a row of transition probabilities, at least 1.
-
-    Sums miss 1 a little, and with a discount next to 1 that decides how many visits there are: they are taken as they
-    are. `more` (S * A,) is added to the sums. Where gamma rho may be 1, visits would grow without end.
-    """
-    extra = 0.0 if more is None else more
-    doubt = (rows.shape[1] + 8) * np.finfo(float).eps
-    most = max(1.0, float((np.asarray(rows.sum(axis=1)).ravel() + extra).max()))
-    left = 1.0 - gamma * most
-    if doubt > TUNING.clear * left:  # a sum that is rounded once
-        each = rows if isinstance(rows, np.ndarray) else _stored(rows)
-        most = max(1.0, float((np.array([math.fsum(row) for row in each]) + extra).max()))
-        left, doubt = 1.0 - gamma * most, 4 * np.finfo(float).eps
-    left -= doubt
-    if not left > 0:
-        raise lsip.ModelError(
-            f"Probabilities sum to as much as 1 + {most - 1:.3g}, which the discount {gamma!r} does not shrink: visits "
-            "would grow without end. Divide the probabilities of every pair by their sum, or lower gamma."
-        )
-    return 1.0 / left
-
-
-def _stored(rows: sparse.csr_matrix) -> Iterator[Array]:
-    for start, end in zip(rows.indptr[:-1], rows.indptr[1:], strict=True):
-        yield rows.data[start:end]
-
-
-def _check_distribution(rows: Array, name: str, where: Callable[[int], str]) -> None:
-    if (rows < 0).any():
-        i = int(np.argmax((rows < 0).any(axis=1)))
-        raise lsip.ModelError(f"`{name}` holds a negative probability{where(i)}: {rows[i].min():.6g}.")
-    off = np.abs(rows.sum(axis=1) - 1)
-    if (off > TUNING.off).any():
-        i = int(np.argmax(off))
-        raise lsip.ModelError(f"`{name}` must sum to one{where(i)}; it sums to {rows[i].sum():.9g}.")

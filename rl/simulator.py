@@ -179,6 +179,7 @@ class Checked:
 def as_simulator(problem: SICMDP | Simulator) -> Simulator:
     """A model as a simulator; a simulator with its answers checked."""
     if isinstance(problem, SICMDP):
+        as_specification(problem)
         return TabularSimulator(problem)
     if isinstance(problem, TabularSimulator | Checked):
         return problem

@@ -115,8 +115,8 @@ class Domain(ABC):
         """Raise where a set must have ends, to be searched or drawn from."""
         if not self.bounded:
             raise ModelError(
-                f"{self} is unbounded: over it, lsip.forall takes polynomials in the index, and nothing else can be "
-                "done with it. Bound it, or substitute an index that is bounded, such as t = s / (1 - s)."
+                f"{self} is unbounded: over it, lsip.forall takes formulas of the index, and nothing else can be done "
+                "with it. Bound it, or substitute an index that is bounded, such as t = s / (1 - s)."
             )
 
     @property

@@ -92,8 +92,11 @@ def _candidates(faces: Sequence[Face], sides: Array, hull: AffineHull) -> tuple[
 def _proposed(table: Array) -> list[int]:
     """Rows of a table with multipliers that add up to one and combine them to nothing; the heaviest first."""
     k = len(table)
-    matrix = sparse.csr_matrix(np.vstack([table.T, np.ones(k)]))
-    side = np.append(np.zeros(table.shape[1]), 1.0)
+    # The same span by its principal directions: equations that are others up to rounding make HiGHS cycle.
+    directions, sizes, _ = np.linalg.svd(table, full_matrices=False)
+    span = directions[:, sizes > WEIGHING.likely * sizes[0]]
+    matrix = sparse.csr_matrix(np.vstack([span.T, np.ones(k)]))
+    side = np.append(np.zeros(span.shape[1]), 1.0)
     found = linear_program(np.zeros(k), np.zeros(k), np.ones(k), matrix, side, side)
     if found is None:
         return []

@@ -17,7 +17,8 @@ from .. import validation
 from ..dataset import Dataset, OptimisticSet, as_dataset
 from ..errors import InfeasibleError
 from ..occupancy import optimistic_program, planning_program
-from ..sicmdp import SICMDP, Specification, as_specification, policy_of
+from ..policy_table import policy_of
+from ..sicmdp import SICMDP, Specification, as_specification
 
 Array = NDArray[np.float64]
 
