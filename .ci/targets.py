@@ -1,7 +1,7 @@
 """Build the kernel's self-test for every target that wheels are built for, and run it where that is possible.
 
     python .ci/targets.py            with the compilers that are here, and with those of `ziglang` if it is installed
-    python .ci/targets.py gcc        only for targets whose names begin like that
+    python .ci/targets.py g++ zig    only for targets whose names begin like that
 
 Binaries for Linux on other processors run under qemu-user, those for Windows under wine; all others are only built.
 """
@@ -40,6 +40,8 @@ def flags() -> list[str]:
 def compilers() -> dict[str, list[str]]:
     """Each target, and the command that compiles for it."""
     found = {name: [name, "-pthread"] for name in ("g++", "clang++") if shutil.which(name)}
+    cross = "aarch64-linux-gnu-g++"  # Debian's; what it links as a whole needs no library to run
+    found |= {cross: [cross, "-static", "-pthread"]} if shutil.which(cross) else {}
     if find_spec("ziglang"):
         found |= {f"zig {target}": [sys.executable, "-m", "ziglang", "c++", "-target", target] for target in ZIG}
     return found
@@ -52,8 +54,8 @@ def runner(target: str) -> list[str] | None:
     if "windows" in target and sys.platform != "win32":
         return [wine] if (wine := shutil.which("wine64") or shutil.which("wine")) else None
     if "aarch64" in target and platform.machine() not in ("aarch64", "arm64"):
-        # A binary for glibc needs that library, too; the one for musl brings it along.
-        return [qemu] if "musl" in target and (qemu := shutil.which("qemu-aarch64")) else None
+        # What zig builds for glibc needs that library, too; the one for musl brings it along.
+        return [qemu] if target.split()[-1] != ZIG[1] and (qemu := shutil.which("qemu-aarch64")) else None
     return []
 
 
@@ -61,7 +63,13 @@ def tested(target: str, compiler: list[str], folder: Path) -> bool:
     """Whether a target is built, and passes where it runs."""
     program, sources = folder / "selftest.exe", sorted(map(str, (ROOT / "lsip/kernel").glob("*.cpp")))
     command = [*compiler, *flags(), f"-I{ROOT / 'lsip/kernel'}", str(ROOT / "tests/kernel_selftest.cpp"), *sources]
-    built = subprocess.run([*command, "-o", str(program)], capture_output=True, text=True, timeout=SECONDS, check=False)
+    try:
+        built = subprocess.run(
+            [*command, "-o", str(program)], capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        print(f"{target}: does not compile in {SECONDS} s.", flush=True)
+        return False
     if built.returncode != 0:
         print(f"{target}: does not compile.\n{built.stderr}", flush=True)
         return False

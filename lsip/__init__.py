@@ -20,7 +20,7 @@ _ROOMS = {  # where the other names of `public.py` are, which imports all of the
     "errors": "LSIPError MissingExtraError ModelError NotAffineError NotConvexError OutOfTime ProofError RoundingError "
     "UsageError",
     "expressions": "Constraint Convex DecisionRule Expression Index Parameter Region Rule Variable derivative gradient "
-    "norm1 norm_inf psd spline",
+    "norm1 norm_inf psd spline sum_squares",
     "integrals": "expectation integral",
     "model": "Family Problem Program Status WorstViolation forall maximize minimize",
     "solution": "ActivePoint Effort Iterate Solution load",
@@ -44,7 +44,9 @@ def __getattr__(name: str) -> Any:
             globals()[name] = getattr(public, name)
     if name in globals():
         return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .expressions.habits import NAMES, pointer
+
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{pointer(NAMES, name)}")
 
 
 def __dir__() -> list[str]:

@@ -44,6 +44,7 @@ from .expressions import (
     norm_inf,
     psd,
     spline,
+    sum_squares,
 )
 from .integrals import expectation, integral
 from .model import Family, Problem, Program, Status, WorstViolation, forall, maximize, minimize
@@ -119,5 +120,6 @@ __all__ = [
     "psd",
     "scenario_count",
     "spline",
+    "sum_squares",
     "worst_expectation",
 ]

@@ -19,7 +19,7 @@ from lsip.expressions.jets import tetrahedron, triangle
 from lsip.expressions.quadratics import cubic_weights, quadratic_weights
 from lsip.expressions.tape import Tape
 from lsip.kernel import native
-from lsip.oracles.distinct import distinct
+from lsip.oracles.attained import distinct
 from lsip.oracles.quadratic_bound import bound_rows
 from lsip.oracles.taylor import Taylor
 

@@ -32,6 +32,7 @@ FACTS: dict[str, str] = {
     "lsip/expressions/operators.py": "FIRST",
     "lsip/expressions/powers.py": "POWER_ULPS FACTOR_ULPS LARGEST_EXPONENT WHOLE",
     "lsip/expressions/printing.py": "MINUS SUM QUOTIENT PRODUCT POWER ATOM MOST_OPERANDS",
+    "lsip/expressions/quadratic_forms.py": "MOST_ENTRIES MOST_ASYMMETRY",  # of what is refused
     "lsip/expressions/sinc.py": "WAVE_ULPS CHECKED_ANGLES",
     "lsip/expressions/dependent_monomials.py": "PRIME",
     "lsip/expressions/special.py": "LEAST_AT LEAST_GAMMA LEAST_LOG POLYGAMMA_ULPS EULER",

@@ -109,7 +109,10 @@ NOT_CONVEX = {
     "np.clip(x[0], 0, 1)": "not known",
     "np.where(t <= 0.5, np.abs(x[0]), 1)": "not known",
     "np.hypot(np.abs(x[0]), 1)": "not known",
-    "np.abs(x) ** 2": "not known",
+    "x ** 3": r"np.power\(x, 3\) is not known",
+    "2 ** x": r"np.power\(2, x\) is not known",
+    "t ** x": r"np.power\(t, x\) is not known",
+    "np.abs(x) ** 3": "not known",
 }
 
 

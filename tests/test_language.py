@@ -355,20 +355,14 @@ def test_kinks_pass_on_what_is_undefined(source: str) -> None:
 # ---- refusals -------------------------------------------------------------------------------------------------------
 
 NOT_AFFINE = {
-    "x * x": r"\(x\) \* \(x\)",
     "x[0] * x[1]": r"\(x\[0\]\) \* \(x\[1\]\)",
     "(x + 1) * (z - t)": r"\(x \+ 1\) \* \(z - t\)",
     "t * x[0] * z": r"\(t x\[0\]\) \* \(z\)",
-    "x @ x": r"\(x\) @ \(x\)",
+    "x @ x[::-1]": r"\(x\) @ \(x\[::-1\]\)",
     "w @ w": r"\(w\) @ \(w\)",
     "x / x": r"\(x\) / \(x\)",
     "1 / z": r"\(1\) / \(z\)",
     "t / (1 + z)": r"\(t\) / \(1 \+ z\)",
-    "x ** 2": r"np.power\(x, 2\) is .* minimise np.linalg.norm: it has the same minimiser",
-    "np.square(z)": r"np.square\(z\) is .* minimise np.linalg.norm",
-    "x ** 3": r"np.power\(x, 3\) is .* not on the variables\.$",
-    "2 ** z": r"np.power\(2, z\)",
-    "t ** z": r"np.power\(t, z\)",
     "np.sin(x)": r"np.sin\(x\)",
     "np.exp(t * z)": r"np.exp\(t z\)",
     "np.sqrt(z + 1)": r"np.sqrt\(z \+ 1\)",

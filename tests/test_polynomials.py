@@ -158,7 +158,7 @@ def test_multipliers_of_atoms_next_to_each_other():
     """Two atoms at a distance of 1e-7 share a weight: intervals cannot tell how."""
     from lsip.proof.certificate import Support
     from lsip.proof.dual import Dual, enclosed_weights
-    from lsip.proof.rows import Rows
+    from lsip.proof.rows import DualRows
 
     x = Variable(3, name="x")
     rows = np.stack([(t + 9) ** 0 + 0 * t, (t + 9) ** 7, (t + 9) ** 8])
@@ -173,7 +173,7 @@ def test_multipliers_of_atoms_next_to_each_other():
     )
     dual = Dual(tuple(Support(0, 0, np.array([p]), s) for p, s in zip(points, shares, strict=True)), np.zeros(0))
     dual = Dual(dual.support, np.zeros(0), np.arange(3), np.arange(3))
-    table = Rows.of(program, dual.support)
+    table = DualRows.of(program, dual.support)
     assert enclosed_weights(table, c, dual, exactly=False) is None
     found = enclosed_weights(table, c, dual)
     solution = solve_exactly(exact, c)

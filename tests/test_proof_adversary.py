@@ -24,7 +24,7 @@ from lsip.proof.implied_bounds import UpperSides
 from lsip.proof.linear_algebra import exact_sums, product, solve, vanishing
 from lsip.proof.prove import infeasible
 from lsip.proof.ray import prove_ray
-from lsip.proof.rows import Rows
+from lsip.proof.rows import DualRows
 from lsip.solution.verify import verify
 
 EPS, TINY = 2.0**-52, 2.0**-1074
@@ -275,7 +275,7 @@ def test_combinations_and_slacks_hold(seed: int) -> None:
     rad = np.abs(A) * 2.0**-30 * (rng.random((3, 4)) < 0.5)
     none, bounds = np.full(3, -np.inf), (np.full(4, -np.inf), np.full(4, np.inf))
     with np.errstate(all="ignore"):
-        rows = Rows(A, rad, Interval(none, none), Interval(side, side), 3, bounds)
+        rows = DualRows(A, rad, Interval(none, none), Interval(side, side), 3, bounds)
         weight = Interval(w, w)
         combined, slack = rows.combined(c, weight), rows.slack(x, weight)
     signs = rng.integers(-1, 2, (3, 4))
@@ -322,7 +322,7 @@ def test_what_cancels_is_zero_only_if_nothing_is_in_doubt(seed: int) -> None:
     spread = EPS * w * (rng.random(rows) < 0.2)
     none, bounds = np.full(rows, -np.inf), (np.full(6, -np.inf), np.full(6, np.inf))
     for turned in (np.asarray, sparse.csr_matrix):
-        table = Rows(turned(unit * A), turned(rad), Interval(none, none), Interval(w, w), rows, bounds)
+        table = DualRows(turned(unit * A), turned(rad), Interval(none, none), Interval(w, w), rows, bounds)
         found = table.combined(c, Interval(w - spread, w + spread))
         for sign in (-1, 0, 1):
             for j in range(6):

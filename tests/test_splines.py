@@ -139,7 +139,7 @@ def test_splines_can_be_stored() -> None:
         (lambda: lsip.spline(CubicSpline(KNOTS, np.r_[VALUES[:-1], VALUES[0]], bc_type="periodic"), T), "% period"),
         (lambda: np.interp(T, [1, 0], [1, 2]), "increasing numbers `xp`"),
         (lambda: np.interp(T, [0, 1], [1, 2], left=0), "only x, xp and fp"),
-        (lambda: np.interp(0.5, T, [1, 2]), "numbers as `xp` and `fp`"),
+        (lambda: np.interp(0.5, T, [1, 2]), "numbers `xp`, and numbers or variables `fp`"),
     ],
 )
 def test_what_is_no_spline_is_refused(attempt: Callable[[], object], message: str) -> None:

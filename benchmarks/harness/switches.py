@@ -110,7 +110,7 @@ MECHANISMS: dict[str, Mechanism] = {
         "oracles.box_search:BoxSearch._exact_values", gives_argument(3), "oracles.bernstein:RationalRow.at"
     ),
     "kept boxes": off("oracles.memory:Memory.keep"),
-    "estimates of work": off("oracles.box_search:BoxSearch._estimate", entered="oracles.work:boxes_left"),
+    "estimates of work": off("oracles.box_search:BoxSearch._estimate", entered="oracles.partition:boxes_left"),
     "support functions": off(
         "oracles.choice:prover", instead(_boxes_only), "oracles.support_function:SupportFunction.maximise"
     ),
@@ -127,7 +127,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "second choice of bases": off("proof.pivots:strong_rows", stops_after(1), "proof.pivots:_share"),
     "rounds of columns": off("proof.dual_repair:NEAR_ENDS", lambda _: (1e-6,), "proof.dual_repair:_tried"),
     "merged atoms": off("proof.merging:merged"),
-    "implied bounds": off("proof.rows:Rows.implied", _bounds_alone, "proof.implied_bounds:UpperSides.tightened"),
+    "implied bounds": off("proof.rows:DualRows.implied", _bounds_alone, "proof.implied_bounds:UpperSides.tightened"),
     "implied columns": off("proof.dual:_implied", gives(np.zeros(0, dtype=np.intp))),
     "mended points": off("proof.primal:_mended"),
     "interior points": off("proof.interior:interior"),

@@ -93,8 +93,10 @@ def cvar(loss: Loss, level: float, over: Over) -> UpperBound:
 def chance(loss: Loss, probability: float, over: Over) -> list[Any]:
     """Constraints with which loss <= 0 holds at least with a probability: that its CVaR at that level is at most 0.
 
-    It is the tightest convex condition that depends on the loss beyond 0 (Nemirovski and Shapiro 2006), and asks for
-    more than the probability: where the loss is positive, it must be little. With samples, the probability is that of
+    It is the tightest convex condition that depends on the loss beyond 0 (Nemirovski and Shapiro 2006), and it is
+    conservative: it asks for more than the probability, since a positive loss must be little. An answer may be
+    certified for this condition, while a better one has the probability too; the name of the constraint says so, in
+    print and in reports. With samples, the probability is that of
     drawing one of them; with an ambiguity set, that under any of its distributions. `scenario_count` says how many
     samples are needed if all have to satisfy a constraint, instead.
 
@@ -108,7 +110,8 @@ def chance(loss: Loss, probability: float, over: Over) -> list[Any]:
     """
     real("probability", probability, "is a number from 0 up to, but not including, 1", lambda v: 0 <= v < 1)
     risk = cvar(loss, probability, over)
-    return [risk.value <= 0, *risk.constraints]
+    held = (risk.value <= 0).named(fresh(f"probability {probability:g} by CVaR, which is conservative"))
+    return [held, *risk.constraints]
 
 
 def scenario_count(variables: int, risk: float, confidence: float) -> int:

@@ -1,8 +1,19 @@
 """The language: index expressions, decision variables, and the constraints that they form."""
 
-from . import arithmetic, bessel, divided_differences, evaluation, pickling, products, removable, special, steps  # noqa: F401  (each registers its rules)
+from . import (  # noqa: F401  (each registers its rules)
+    arithmetic,
+    bessel,
+    divided_differences,
+    evaluation,
+    pickling,
+    products,
+    removable,
+    special,
+    steps,
+    structured,
+)
 from .affine import Affine, Constraint, Variable
-from .arithmetic import norm1, norm_inf
+from .arithmetic import norm1, norm_inf, sum_squares
 from .convex import Convex
 from .convex_rows import psd
 from .decision_rule import DecisionRule
@@ -34,4 +45,5 @@ __all__ = [
     "psd",
     "spline",
     "substituted",
+    "sum_squares",
 ]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from ..errors import ModelError, NotAffineError
+from ..errors import ModelError, NotAffineError, UsageError
 from ..html import card, table
 from ..legible import legibly, printable
 from ..validation import Array, Data, is_sparse, kept, numbers, shape_of, shown, title
@@ -27,6 +27,7 @@ from .addends import numbers_in, without_numbers
 from .arrangements import Gather, Join, Linear, Sum, full
 from .enclosed import Enclosed
 from .graph import Condition, Constant, Expression, Index, as_expression
+from .habits import VARIABLE, pointer
 from .interval import NORMAL
 from .operands import Ints
 from .operations import Add
@@ -47,6 +48,7 @@ else:
 
     Value = TypeVar("Value", covariant=True)
 
+STRUCTURED: dict[str, Callable[..., Any]] = {}  # what makes a variable that is "symmetric" or "complex"
 Place: TypeAlias = tuple[int, bytes, bytes]  # of a term: the identity of the variable, rows and columns
 
 
@@ -314,6 +316,10 @@ class Variable(Affine, Generic[Value]):
         Whether its values are whole numbers.
     boolean
         Whether they are 0 or 1; bounds may leave only one of the two.
+    symmetric
+        Whether it is a symmetric matrix: one triangle of it is decided.
+    complex
+        Whether its values are complex: `real` and `imag` are two variables of the problem.
 
     After `Problem.solve`, `value` is what the solution has for it.
 
@@ -328,6 +334,14 @@ class Variable(Affine, Generic[Value]):
     _value: Value | None
     hint = "Assign its bounds `lower` and `upper`, or write constraints such as x >= 0."
     hidden = False  # whether it stands for a part of the model, and is not shown
+
+    def __new__(cls, *args: object, **options: object) -> Any:
+        structure = [word for word in STRUCTURED if options.get(word) is True] if cls is Variable else []
+        if not structure:
+            return super().__new__(cls)
+        if len(structure) > 1:
+            raise ModelError("A variable is symmetric or complex, not both: give X.real and X.imag a structure each.")
+        return STRUCTURED[structure[0]](*args, **{k: v for k, v in options.items() if k not in STRUCTURED})
 
     @overload
     def __init__(
@@ -362,7 +376,15 @@ class Variable(Affine, Generic[Value]):
         upper: Data | Expression = np.inf,
         integer: bool = False,
         boolean: bool = False,
+        symmetric: bool = False,
+        complex: bool = False,  # noqa: A002
+        **unknown: object,
     ) -> None:
+        for word in unknown:
+            raise UsageError(f"lsip.Variable has no argument `{word}`.{pointer(VARIABLE, word)}")
+        for word, value in (("symmetric", symmetric), ("complex", complex)):
+            if value is not False:
+                raise ModelError(f"`{word}` is True or False; got {shown(value)}.")
         self.shape = shape_of(shape, "A variable")
         if name is not None:
             title("a variable", name)
@@ -613,11 +635,17 @@ def refuse(op: str, operands: tuple[Item, ...]) -> NotAffineError:
     """The error for an operation that is not affine in the variables; names the term."""
     listed = ", ".join(text(o) for o in operands)
     names = sorted({t.variable.name for o in operands if isinstance(o, Affine) for t in o.terms})
-    squared = op == "np.square" or (op == "np.power" and listed.endswith(", 2"))
     return NotAffineError(
         f"{op}({listed}) is not affine in the decision variable{'s' if len(names) > 1 else ''} {', '.join(names)}. "
         "Coefficients may depend on the index, not on the variables."
-        + (" Instead of a sum of squares, minimise np.linalg.norm: it has the same minimiser." if squared else "")
+    )
+
+
+def refuse_product(symbol: str, a: Affine, b: Affine) -> NotAffineError:
+    """The error for a product of different variables."""
+    return NotAffineError(
+        f"({a}) {symbol} ({b}) is a product of decision variables, which is neither affine nor convex.\nFix one of the "
+        "two, as an lsip.Parameter. Only squares are known: r**2, lsip.sum_squares(r), x @ P @ x."
     )
 
 
@@ -693,9 +721,7 @@ def _negative(a: Affine) -> Affine:
 def _multiply(a: Read, b: Read | float) -> Affine:
     if isinstance(a, Affine) and isinstance(b, Affine):
         if a.terms and b.terms:
-            raise NotAffineError(
-                f"({a}) * ({b}) is a product of decision variables; a constraint must be affine in them."
-            )
+            raise refuse_product("*", a, b)
         a, b = (a, b.offset) if a.terms else (b, a.offset)
     affine, factor = (a, as_expression(b)) if isinstance(a, Affine) else (Affine.of(b), as_expression(a))
     shape = _together(affine, factor, "multiply")
@@ -779,7 +805,7 @@ def _matmul(a: Read | sparse.csr_array, b: Read | sparse.csr_array) -> Affine:
         turned, x = b.T.tocoo(), Affine.of(a)
         return _sparse_product(turned, x) if x.ndim == 1 else _sparse_product(turned, x.T).T
     if isinstance(a, Affine) and isinstance(b, Affine) and a.terms and b.terms:
-        raise NotAffineError(f"({a}) @ ({b}) is a product of decision variables; a constraint must be affine in them.")
+        raise refuse_product("@", a, b)
     operands = [o if isinstance(o, Affine) else as_expression(o) for o in (a, b)]
     places = pairing(operands[0].shape, operands[1].shape)
     left, right = (o.gather(i) if isinstance(o, Affine) else _take(o, i) for o, i in zip(operands, places, strict=True))

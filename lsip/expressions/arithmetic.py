@@ -17,10 +17,10 @@ from scipy import sparse
 
 from ..errors import ModelError, NotConvexError
 from ..validation import Array, axes, is_sparse, mask, matrix, shown
-from .affine import Affine, Constraint, Read, compare, linear_rule, pairing, refuse
+from .affine import Affine, Read, compare, linear_rule, pairing, refuse
 from .angle import Angle
 from .arrangements import Gather, Join, Linear, Sum, broadcast, full
-from .convex import CURVES, Convex, convex_rule, euclidean, joined, largest, refuse_nested
+from .convex import CURVES, Convex, convex_rule, euclidean, joined, largest, product, refuse_nested
 from .convex import negative as negated
 from .convex_rows import compare_convex
 from .elementary import Function
@@ -30,7 +30,7 @@ from .kinks import Absolute, Select
 from .monomials import Monomials
 from .operands import Axis, Ints, Key, Mask, Operand, Shape
 from .operations import Add, Apply, Divide, Multiply, Negate, Pairwise, Power
-from .operators import FUNCTION_RULES, RULES, Operators, operand
+from .operators import FUNCTION_RULES, RULES, Operators, complex_operation, is_complex, operand
 
 Symbol: TypeAlias = Affine | Convex | Expression
 Given: TypeAlias = Operand[Affine | Convex | Expression]  # an operand as it was written
@@ -44,8 +44,14 @@ def rule(*names: str) -> Callable[[Callable[..., Expression]], Callable[..., Any
 
         @wraps(build)
         def apply(*given: object) -> Symbol:
+            if any(map(is_complex, given)):
+                return complex_operation(op, given)
             operands: tuple[Any, ...] = tuple(o if isinstance(o, Operators) else _numbers(o, op) for o in given)
             affine = any(isinstance(o, Affine) for o in operands)
+            squared = product(op, operands)
+            if squared is not None:
+                squared.origin = (op, *operands)
+                return squared
             if any(isinstance(o, Convex) for o in operands) or (affine and op in CURVES):
                 return convex_rule(op, operands)
             if affine:
@@ -133,6 +139,9 @@ def divide(a: Expression, b: Expression) -> Expression:
         return Divide(broadcast(a, shape), divisor, shape)
     inverse = Apply(FUNCTIONS["reciprocal"], b)
     return inverse if _scalar(a) == 1.0 and a.shape == () else multiply(a, inverse)
+
+
+RULES["conjugate"] = lambda u: complex_operation("conjugate", (u,)) if is_complex(u) else u
 
 
 @rule("negative")
@@ -269,8 +278,10 @@ def getitem(u: Symbol, key: Key) -> Symbol:
 RULES["getitem"] = getitem
 
 
-def _comparison(symbol: str) -> Callable[..., Constraint | Condition]:
-    def apply(a: object, b: object, flipped: bool = False) -> Constraint | Condition:
+def _comparison(symbol: str) -> Callable[..., Any]:
+    def apply(a: object, b: object, flipped: bool = False) -> Any:
+        if is_complex(a) or is_complex(b):
+            return complex_operation({"<=": "less_equal", "<": "less", "==": "equal"}[symbol], (a, b))
         operands: list[Any] = [o if isinstance(o, Operators) else _numbers(o) for o in (a, b)]
         if any(isinstance(o, Convex) for o in operands):
             return compare_convex(operands[0], operands[1], symbol, flipped)
@@ -515,6 +526,30 @@ def norm1(u: Given, axis: Axis = None) -> Symbol:
     return result
 
 
+def sum_squares(r: Given, axis: Axis = None) -> Symbol:
+    """The sum of squares, over all elements or along axes: convex in the variables, as `(r**2).sum()` is.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> x = lsip.Variable(2, name="x")
+    >>> problem = lsip.Problem(lsip.minimize(lsip.sum_squares(x - [1, 2])), [x[0] + x[1] <= 1])
+    >>> print(problem)
+    minimize ‖x - [1 2]‖²
+    subject to
+        x[0] + x[1] ≤ 1
+    >>> solution = problem.solve(verbose=False)
+    >>> round(solution.value, 6), solution.certified
+    (2.0, True)
+    """
+    if is_complex(r):
+        return sum_squares(np.real(r), axis) + sum_squares(np.imag(r), axis)  # type: ignore[arg-type]
+    found = operand_of(r, "sum_squares")
+    result = total(RULES["square"](found), axis)
+    result.origin = ("sum_squares", found)
+    return result
+
+
 def norm_inf(u: Given, axis: Axis = None) -> Symbol:
     """The largest absolute value, over all elements or along axes.
 
@@ -590,6 +625,18 @@ def trace(u: Symbol, offset: int = 0, axis1: int = 0, axis2: int = 1, **kwargs: 
     _plain(kwargs, "trace", "`offset` and two axes")
     result = total(FUNCTION_RULES[np.diagonal](u, offset, axis1, axis2), axis=-1)
     result.origin = ("trace", u)
+    return result
+
+
+def diag(v: Symbol, k: int = 0) -> Symbol:
+    """np.diag: the diagonal of a matrix, or the matrix with a vector on it."""
+    if v.ndim == 2:
+        return FUNCTION_RULES[np.diagonal](v, k)
+    if v.ndim != 1:
+        raise ModelError(f"np.diag takes a vector or a matrix; got {v} of shape {v.shape}.")
+    places = np.diag(np.arange(1, v.size + 1), k)  # 0 is what is not on it
+    result: Symbol = FUNCTION_RULES[np.concatenate]([np.zeros(1), v])[places]
+    result.origin = ("diag", v)
     return result
 
 
@@ -683,6 +730,9 @@ FUNCTION_RULES.update(
         np.clip: clip,
         np.outer: outer_product,
         np.trace: trace,
+        np.diag: diag,
+        np.real: lambda u: u.real,
+        np.imag: lambda u: u.imag,
         np.cumsum: cumsum,
         np.polyval: polyval,
         np.sinc: RULES["sinc"],

@@ -18,7 +18,7 @@ from .interval import Array
 Bools = NDArray[np.bool_]
 
 
-class Search(Protocol):
+class BoxSplitting(Protocol):
     """Boxes, and what is asked of them."""
 
     def open(self) -> Any:
@@ -28,7 +28,7 @@ class Search(Protocol):
         """Split them."""
 
 
-def search_boxes(search: Search, deadline: float = np.inf) -> None:
+def search_boxes(search: BoxSplitting, deadline: float = np.inf) -> None:
     """Split boxes as long as some are open and there is time."""
     while time.perf_counter() <= deadline and (chosen := search.open()) is not None and len(chosen):
         search.split(chosen)

@@ -1,6 +1,6 @@
-"""What is convex or concave in the variables: an affine part, and support functions of others that are affine.
+"""What is convex or concave in the variables: an affine part, and convex functions of others that are affine.
 
-|r|, maxima, minima and norms may be added up, multiplied by numbers, and compared. A comparison that holds on a convex
+|r|, maxima, minima, norms and squares may be added up, multiplied by numbers, and compared. One that holds on a convex
 set of variables becomes rows: one for each of few directions, some with epigraph variables that nobody sees, or one for
 all directions of a `WorstDirection`. Another comparison is refused where it is written.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -19,11 +20,14 @@ from ..validation import Array, Sparse, is_sparse
 from .affine import Affine, Constraint, Read, linear_rule
 from .arrangements import Gather
 from .directions import Directions, Euclidean, Largest, Magnitude, add_at
+from .enclosed import known as enclosed_numbers
 from .graph import Constant, Expression, Index, as_expression
 from .operands import Ints
 from .operators import Operators
 from .parameter import Parameter
 from .printing import Item, latex, text
+from .quadratic_forms import factor, root
+from .squares import SumOfSquares, alike
 from .triplets import moved
 
 
@@ -64,7 +68,11 @@ class Atoms:
         mine = numbers[self.rows]
         kept = np.flatnonzero(mine)
         part, mine = self.chosen(self.rows[kept], kept), mine[kept]
-        q = linear_rule(op, (part.q, np.abs(mine)[:, None]))
+        if isinstance(self.kind, SumOfSquares):  # c r^2 = (sqrt(c) r)^2
+            ends = np.array([root(c if op == "multiply" else 1 / c) for c in map(Fraction, np.abs(mine).tolist())])
+            q = linear_rule("multiply", (part.q, enclosed_numbers(*ends.T[:, :, None])))
+        else:
+            q = linear_rule(op, (part.q, np.abs(mine)[:, None]))
         return replace(part, q=q, signs=part.signs * np.sign(mine))
 
     def slots(self, size: int) -> Ints:
@@ -156,8 +164,8 @@ def convex_rule(op: str, operands: tuple[Any, ...]) -> Convex | Affine:
 def refuse_nested(op: str, operands: tuple[Item, ...]) -> NoReturn:
     raise NotConvexError(
         f"{op}({', '.join(map(text, operands))}) is not known to be convex or concave in the variables. Absolute "
-        "values, maxima, minima and norms of what is affine may be added up and multiplied by numbers. A maximum of "
-        "norms, or of long sums, is below a bound where each of them is: write a constraint each."
+        "values, maxima, minima, norms and squares of what is affine may be added up and multiplied by numbers. A "
+        "maximum of norms, squares or long sums is below a bound where each of them is: write a constraint each."
     )
 
 
@@ -202,9 +210,9 @@ def _factor(u: Convex, factor: Side | Sparse, symbol: str) -> Array:
     known = factor if isinstance(factor, Convex | Affine) else as_expression(factor)
     if (value := _constant(known)) is not None:
         return value
-    advice = (
-        f"write the factor inside, as in np.abs({text(known)} * …)" if isinstance(known, Expression) else "use numbers"
-    )
+    curve = "(np.sqrt({}) * …)**2" if any(isinstance(a.kind, SumOfSquares) for a in u.atoms) else "np.abs({} * …)"
+    inside = f"write the factor inside, as in {curve.format(text(known))}"
+    advice = inside if isinstance(known, Expression) else "use numbers"
     raise NotConvexError(
         f"({u}) {symbol} ({text(known)}) is convex only where the factor is nowhere negative: {advice}."
     )
@@ -216,6 +224,60 @@ def _constant(u: object) -> Array | None:
         inner = _constant(u.args[0])
         return None if inner is None else inner.ravel()[u.index].reshape(u.shape)
     return u.value if isinstance(u, Constant) and not u.rounded else None
+
+
+def _power(a: Side, b: Side) -> Convex:
+    exponent = _constant(b) if isinstance(b, Expression) else b
+    if not isinstance(exponent, np.ndarray) or exponent.size != 1 or exponent.ravel()[0] != 2:
+        refuse_nested("np.power", (a, b))
+    return square(a)
+
+
+def square(u: Side) -> Convex:
+    """u^2, element by element: of what is affine, an absolute value or a norm."""
+    if isinstance(u, Convex):
+        return _squared(u)
+    q = Affine.of(u)
+    return _alone(SumOfSquares(), q.gather(np.arange(q.size)[:, None]), q.shape)
+
+
+def _squared(u: Convex) -> Convex:
+    plain = not u.affine.terms and not u.affine.offset_matters
+    if len(u.atoms) == 1 and plain and isinstance(u.atoms[0].kind, Magnitude | Euclidean):
+        (atoms,) = u.atoms
+        if len(np.unique(atoms.rows)) == len(atoms.rows):
+            return Convex(u.affine, (replace(atoms, kind=SumOfSquares(), signs=np.ones(len(atoms.rows))),))
+    refuse_nested("np.square", (u,))
+
+
+def product(op: str, operands: tuple[object, ...]) -> Convex | None:
+    """A product of two that have variables, where it is known to be a sum of squares; None elsewhere."""
+    a, b = (u if isinstance(u, Affine) and u.terms else None for u in (operands * 2)[:2])
+    if op not in ("multiply", "matmul") or a is None or b is None:
+        return None
+    if alike(a, b):
+        return square(a) if op == "multiply" else square(a).sum_last() if a.ndim == 1 else None
+    if op != "matmul" or a.ndim != 1 or b.ndim != 1:
+        return None
+    for table, inner, outer in ((_operand(a, 2), _operand(a, 1), b), (_operand(b, 1), _operand(b, 2), a)):
+        if table is not None and not isinstance(table, Affine) and alike(inner, outer):
+            numbers = table.toarray() if is_sparse(table) else _constant(as_expression(table))
+            return None if numbers is None else _form(outer, numbers)
+    return None
+
+
+def _operand(u: Affine, place: int) -> Any:
+    """The first or the second operand of `@`, where that made it; None elsewhere."""
+    return u.origin[place] if u.origin[:1] == ("matmul",) else None
+
+
+def _form(x: Affine, matrix: Array) -> Convex:
+    """x' P x."""
+    sign, root_of = factor(matrix, f"{text(x)} @ P @ {text(x)}")
+    if root_of is None:
+        return Convex(Affine((), ()), ())
+    found = square(linear_rule("matmul", (root_of, x))).sum_last()
+    return found if sign > 0 else negative(found)
 
 
 def _divide(a: Side, b: Side) -> Convex:
@@ -314,8 +376,10 @@ _CONVEX: dict[str, Callable[..., Convex]] = {
     "maximum": _maximum,
     "minimum": _minimum,
     "hypot": _hypot,
+    "power": _power,
+    "square": square,
 }
-CURVES = ("absolute", "maximum", "minimum", "hypot")  # what is affine becomes convex by these
+CURVES = ("absolute", "maximum", "minimum", "hypot", "power", "square")  # what is affine becomes convex by these
 
 
 def rows_of(u: Convex) -> tuple[Affine, Ints]:

@@ -24,6 +24,7 @@ from .graph import Constant, Expression, Index
 from .operands import Ints
 from .operators import FUNCTION_RULES
 from .printing import text
+from .squares import RotatedCone, SumOfSquares, rotated
 
 
 class Epigraph(Variable):
@@ -112,7 +113,7 @@ def at_most_zero(body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
         raise ModelError(f"{text(origin)} cannot hold, since no number is infinite.")
     if any((atoms.signs < 0).any() for atoms in body.atoms):
         raise NotConvexError(
-            f"{text(origin)} is not convex: np.abs, np.maximum, np.max and norms must be on the smaller side, "
+            f"{text(origin)} is not convex: np.abs, np.maximum, np.max, norms and squares must be on the smaller side, "
             "np.minimum and np.min on the larger side. If you know the sign of the argument, leave out np.abs; "
             "otherwise solve one problem for each sign."
         )
@@ -121,12 +122,21 @@ def at_most_zero(body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
 
 def lowered(body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
     """body <= 0 as affine rows."""
+    if any(isinstance(a.kind, SumOfSquares) for a in body.atoms):
+        return _below_cones(body, origin)
     if few_directions(body):
         rows, elements = rows_of(body)
         return ConvexConstraint(rows, False, origin, convex=body, elements=elements)
     if body.indices() or not all(a.kind.vertices for a in body.atoms):
         return _directed(body, origin)
-    parts, about = [body.affine.gather(np.arange(body.size))], [np.arange(body.size)]
+    rows = _with_epigraphs(body)
+    elements = np.where(np.arange(rows.size) < body.size, np.arange(rows.size), -1)
+    return ConvexConstraint(rows, False, origin, convex=body, elements=elements)
+
+
+def _with_epigraphs(body: Convex) -> Affine:
+    """Rows <= 0 that say body <= 0, the first of which are its elements, with an epigraph variable for every atom."""
+    parts = [body.affine.gather(np.arange(body.size))]
     for a in body.atoms:
         s = Epigraph(len(a.rows))
         parts[0] = linear_rule("add", (parts[0], _collected(s, a.rows, body.size)))
@@ -134,8 +144,66 @@ def lowered(body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
         each = np.repeat(np.arange(len(a.rows)), len(weights))
         value = linear_rule("multiply", (a.chosen(each, each).q, np.tile(weights, (len(a.rows), 1)))).sum_last()
         parts.append(linear_rule("subtract", (value, s.gather(each))))
-        about.append(np.full(len(each), -1))
-    return ConvexConstraint(Affine.join(parts), False, origin, convex=body, elements=np.concatenate(about))
+    return Affine.join(parts)
+
+
+def _below_cones(body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
+    """body <= 0 with sums of squares in it, which are in rotated cones below what is left of their elements.
+
+    Beside other convex pieces, each has an epigraph variable. Under an index there are none, and few other pieces
+    become rows, each with all squares of its element.
+    """
+    squares = [a for a in body.atoms if isinstance(a.kind, SumOfSquares)]
+    rest = Convex(body.affine.gather(np.arange(body.size)), (a for a in body.atoms if a not in squares))
+    if isinstance(rest.affine.offset, Constant) and np.isinf(rest.affine.offset.value).any():
+        raise ModelError(f"{text(origin)} always holds where a side is infinite: leave it out.")
+    if rest.atoms and not body.indices():
+        return _beside(rest, squares, body, origin)
+    if not few_directions(rest):
+        raise NotConvexError(
+            f"{text(origin)} has squares beside norms, for all {', '.join(i.name for i in body.indices())}.\nWrite a "
+            "constraint for the norms below a variable, and one for the squares below what is left."
+        )
+    rows, elements = rows_of(rest)
+    joined, found = _by_row(squares, body.size), []
+    plain = np.ones(rows.size, dtype=bool)
+    for mine, q in joined:
+        at = np.flatnonzero(np.isin(elements, mine))
+        plain[at] = False
+        r = q.gather(np.searchsorted(mine, elements[at])[:, None] * q.shape[1] + np.arange(q.shape[1]))
+        numbers = rotated(r, linear_rule("negative", (rows.gather(at),)))
+        found.append(Atoms(RotatedCone(), numbers, at, np.ones(len(at))))
+    kept = linear_rule("multiply", (rows, plain.astype(float)))
+    return _directed(Convex(kept, found), origin, body, elements)
+
+
+def _by_row(squares: Sequence[Atoms], size: int) -> list[tuple[Ints, Affine]]:
+    """For every number of squares: the elements (E,) that have so many, in order, and what is squared (E, k)."""
+    entries = Affine.join([a.q.gather(np.arange(a.q.size)) for a in squares])
+    rows = np.concatenate([np.repeat(a.rows, a.q.shape[1]) for a in squares])
+    order, counts = np.argsort(rows, kind="stable"), np.bincount(rows, minlength=size)
+    starts = np.cumsum(counts) - counts
+    found = []
+    for k in np.unique(counts[counts > 0]).tolist():
+        mine = np.flatnonzero(counts == k)
+        found.append((mine, entries.gather(order[starts[mine][:, None] + np.arange(k)])))
+    return found
+
+
+def _beside(rest: Convex, squares: Sequence[Atoms], body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
+    """Squares below epigraph variables, and other pieces with these variables in their places."""
+    affine, cones, start = rest.affine, list[Atoms](), 0
+    for mine, q in _by_row(squares, body.size):
+        s = Epigraph(len(mine))
+        affine = linear_rule("add", (affine, _collected(s, mine, body.size)))
+        cones.append(Atoms(RotatedCone(), rotated(q, s), start + np.arange(len(mine)), np.ones(len(mine))))
+        start += len(mine)
+    rows = _with_epigraphs(Convex(affine, (a for a in rest.atoms if a.kind.vertices)))
+    smooth = [a for a in rest.atoms if not a.kind.vertices]
+    empty = Affine((start,), ())
+    below = [Atoms(a.kind, a.q, a.rows + rows.size, a.signs) for a in cones]
+    about = np.concatenate([np.arange(body.size), np.full(rows.size - body.size + start, -1)])
+    return _directed(Convex(Affine.join([rows, empty]), (*smooth, *below)), origin, body, about)
 
 
 def _collected(u: Affine, rows: Ints, size: int) -> Affine:
@@ -144,8 +212,13 @@ def _collected(u: Affine, rows: Ints, size: int) -> Affine:
     return linear_rule("matmul", (ones, u))
 
 
-def _directed(body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
-    """body <= 0 as one row an element, for all directions; elements share them, since each holds for all."""
+def _directed(
+    body: Convex, origin: tuple[Any, ...], written: Convex | None = None, about: Ints | None = None
+) -> ConvexConstraint:
+    """body <= 0 as one row an element, for all directions; elements share them, since each holds for all.
+
+    It may say what was `written`, and of which elements of that its own are `about`.
+    """
     if isinstance(body.affine.offset, Constant) and np.isinf(body.affine.offset.value).any():
         raise ModelError(f"{text(origin)} always holds where a side is infinite: leave it out.")
     slots = [a.slots(body.size) for a in body.atoms]
@@ -167,8 +240,9 @@ def _directed(body: Convex, origin: tuple[Any, ...]) -> ConvexConstraint:
         start, entry = start + count * part.dim, entry + a.q.size
     worst = WorstDirection(index, np.arange(body.size), tuple(blocks))
     entries = Affine.join([p.gather(np.arange(p.size)) for p in body.parts])
-    elements = np.arange(body.size)
-    return ConvexConstraint(rows, False, origin, convex=body, elements=elements, worst=worst, entries=entries)
+    elements = np.arange(body.size) if about is None else about
+    said = body if written is None else written
+    return ConvexConstraint(rows, False, origin, convex=said, elements=elements, worst=worst, entries=entries)
 
 
 def psd(matrix: Affine | Expression | Array | Sequence[object]) -> ConvexConstraint:
@@ -190,9 +264,23 @@ def psd(matrix: Affine | Expression | Array | Sequence[object]) -> ConvexConstra
         raise ModelError(f"lsip.psd takes a square matrix; got {m} of shape {m.shape}.")
     if not m.terms:
         raise ModelError(f"{m} has no decision variable in it, so there is nothing to constrain.")
+    _check_symmetric(m)
     q = linear_rule("negative", (m,)).gather(np.arange(m.size)[None, :])
     body = Convex(Affine((), ()), (Atoms(Definite(), q, np.zeros(1, dtype=np.intp), np.ones(1)),))
     return _directed(body, ("psd", m))
+
+
+def _check_symmetric(m: Affine) -> None:
+    """Refuse a matrix in which a variable of its shape stands as it is, and is not symmetric."""
+    turned = np.arange(m.size).reshape(m.shape).T.ravel()
+    for v in {t.variable: None for t in m.terms if t.variable.shape == m.shape}:
+        mine = [t for t in m.terms if t.variable is v]
+        columns = mine[0].columns[np.argsort(mine[0].rows)]
+        if len(mine) == 1 and len(columns) == m.size and (columns != columns[turned]).any():
+            raise ModelError(
+                f"{v.name} is not symmetric, so {m} is not either.\nDeclare it as lsip.Variable({v.shape}, "
+                f"symmetric=True, name={v.name!r})."
+            )
 
 
 def convex_objective(u: Convex, maximise: bool, over: tuple[Index, ...]) -> tuple[Height, ConvexConstraint]:
@@ -202,8 +290,8 @@ def convex_objective(u: Convex, maximise: bool, over: tuple[Index, ...]) -> tupl
     signs = [a.signs for a in u.atoms]
     if any(((s > 0) if maximise else (s < 0)).any() for s in signs):
         raise NotConvexError(
-            f"{word} {u} is not convex: np.abs, np.maximum, np.max and norms can be minimised, np.minimum and np.min "
-            "maximised. If you know the sign of the argument, leave out np.abs."
+            f"{word} {u} is not convex: np.abs, np.maximum, np.max, norms and squares can be minimised, np.minimum and "
+            "np.min maximised. If you know the sign of the argument, leave out np.abs."
         )
     t = goal.variable
     body = add(t, negative(u)) if maximise else add(u, linear_rule("negative", (t,)))

@@ -237,7 +237,7 @@ class Euclidean(Directions):
         off = most * (0.5 / shrunk - 0.5 / middle) + 0.5 * rest / shrunk + (np.abs(w) * doubt).sum(axis=-1)
         levels = along + square * (0.5 / middle)[..., None]
         off = np.where(_in_range(total), (off + rounding * (total + most / shrunk)) * (1 + rounding), np.inf)
-        return levels, _known(off)
+        return levels, known_rest(off)
 
     def worst(self, q: Array) -> Array:
         unit = _parts(q)[1]
@@ -322,7 +322,7 @@ class Definite(Directions):
         swing = np.abs(turned[1 : 1 + m]).sum(axis=0) + bent
         a, b = np.moveaxis(turned[..., -1, -1], 0, -1), turned[: 1 + m, ..., :-1, -1]
         if k == 1:
-            return a, _known(around[..., 0, 0])
+            return a, known_rest(around[..., 0, 0])
         others = swing[..., :-1, :-1]
         top = self._top(turned[0, ..., :-1, :-1], others.reshape(*others.shape[:-2], -1))
         gap = a[..., 0] - swing[..., -1, -1] - top
@@ -337,7 +337,7 @@ class Definite(Directions):
         whole = np.abs(a) @ weight + (np.abs(across) @ weight + more) / gap
         levels = a + across / gap[..., None]
         off = (around[..., -1, -1] + more / gap + (2 * skew + rounding) * whole) * (1 + rounding)
-        return levels, _known(np.where(_in_range(size.sum(axis=(-2, -1))), off, np.inf))
+        return levels, known_rest(np.where(_in_range(size.sum(axis=(-2, -1))), off, np.inf))
 
     def worst(self, q: Array) -> Array:
         vectors = _eigen(_symmetric(q))[1][..., -1]
@@ -371,7 +371,7 @@ def _larger(doubt: Array) -> Array:
     return np.maximum(table, _turned(table))
 
 
-def _known(rest: Array) -> Array:
+def known_rest(rest: Array) -> Array:
     """What is no number is not known."""
     return np.where(np.isfinite(rest), rest, np.inf)
 

@@ -189,6 +189,20 @@ class Operators(Generic[Taken, Made, Told]):
     def min(self, axis: Axis = None) -> Made:
         return FUNCTION_RULES[np.min](self, axis=axis)
 
+    @property
+    def real(self) -> Any:
+        """The real part: itself, unless it is complex."""
+        return self
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary part: zeros, unless it is complex."""
+        return np.zeros(self.shape)
+
+    def conj(self) -> Any:
+        """The complex conjugate: itself, unless it is complex."""
+        return self
+
     def dot(self, other: Operand[Taken] | Sparse) -> Made:
         return FUNCTION_RULES[np.dot](self, other)
 
@@ -237,6 +251,9 @@ class Operators(Generic[Taken, Made, Told]):
         args: tuple[object, ...],
         kwargs: Mapping[str, object],
     ) -> Any:
+        own = next((t for t, _ in _COMPLEX if t in types and type(self) is not t), None)
+        if own is not None:
+            return own.__array_function__(self, func, types, args, kwargs)  # type: ignore[attr-defined]
         if func not in FUNCTION_RULES:
             known = sorted({f.__name__ for f in FUNCTION_RULES})
             raise ModelError(f"np.{func.__name__} is not part of the language. Available: {', '.join(known)}.")
@@ -244,6 +261,32 @@ class Operators(Generic[Taken, Made, Told]):
 
 
 Symbolic: TypeAlias = Operators[Any, Any, Any]  # an expression, with variables or without
+ComplexRule = Callable[[str, tuple[Any, ...]], Any]
+_COMPLEX: list[tuple[type, ComplexRule]] = []  # the class of complex arrays, and what operations make of them
+
+
+def register_complex(kind: type) -> Callable[[ComplexRule], ComplexRule]:
+    """Let this function build operations of which an operand is complex; such arrays are of this class."""
+
+    def register(build: ComplexRule) -> ComplexRule:
+        _COMPLEX[:] = [(kind, build)]
+        return build
+
+    return register
+
+
+def is_complex(value: object) -> bool:
+    """Whether an operand is complex: an array of the language, or numbers."""
+    if isinstance(value, Operators):
+        return any(isinstance(value, kind) for kind, _ in _COMPLEX)
+    return isinstance(value, complex) or getattr(getattr(value, "dtype", None), "kind", "") == "c"
+
+
+def complex_operation(op: str, operands: tuple[Any, ...]) -> Any:
+    """An operation of which an operand is complex."""
+    return _COMPLEX[0][1](op, operands)
+
+
 Evaluate = Callable[[Symbolic, Mapping[Any, Any]], Any]
 _EVALUATE: list[Evaluate] = []  # what `at` does, which knows all kinds of expressions
 
@@ -256,7 +299,8 @@ def register_evaluation(evaluate: Evaluate) -> Evaluate:
 
 def _refusing(symbol: str) -> Callable[..., NoReturn]:
     def refuse(self: Symbolic, *_: object) -> NoReturn:
-        raise ModelError(f"`{symbol}` is not part of the language: {self} has no formula for it.")
+        advice = "Write lsip.psd(M) for M >> 0, and lsip.psd(-M) for M << 0." if symbol in (">>", "<<") else ""
+        raise ModelError(f"`{symbol}` is not part of the language: {self} has no formula for it. {advice}".rstrip())
 
     return refuse
 
@@ -383,11 +427,13 @@ def as_objects(expression: Indexed, dtype: DTypeLike | None, frame: FrameType | 
             f"{expression} is not a number and cannot be stored in an array of numbers ({np.dtype(dtype)}). "
             "Use it directly; np.stack([…]) makes an array of expressions."
         )
-    caller = frame.f_back.f_globals.get("__name__", "") if frame is not None and frame.f_back is not None else ""
+    callers = _callers(frame)
+    caller = next((c for c in callers if c.startswith("scipy.interpolate.")), callers[0])
     if caller.startswith("scipy.interpolate."):
         raise ConversionError(
-            f"A spline of SciPy takes numbers only; got {expression}. Write lsip.spline(f, t) of an index t, and for "
-            "coefficients c that are variables lsip.bases.bspline(t, knots, degree) @ c."
+            f"A spline of SciPy takes numbers only; got {expression}. Write lsip.spline(f, t) of an index t.\nFor "
+            "coefficients c that are variables, write lsip.bases.bspline(t, knots, degree) @ c.\nFor values y that are "
+            "variables, write lsip.spline(CubicSpline(x, np.eye(len(x))), t) @ y or np.interp(t, x, y)."
         )
     if caller.startswith("scipy.stats."):
         raise ConversionError(
@@ -407,6 +453,16 @@ def as_objects(expression: Indexed, dtype: DTypeLike | None, frame: FrameType | 
     for k, place in enumerate(places):
         objects[k] = expression[place]
     return objects.reshape(expression.shape)
+
+
+def _callers(frame: FrameType | None) -> list[str]:
+    """The modules that asked for an array, as far as they are of SciPy; the nearest one in any case."""
+    found = list[str]()
+    frame = None if frame is None else frame.f_back
+    while frame is not None and (not found or found[-1].startswith("scipy.")):
+        found.append(frame.f_globals.get("__name__", ""))
+        frame = frame.f_back
+    return found or [""]
 
 
 def call(func: Callable[..., Any], args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:

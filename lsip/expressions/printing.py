@@ -330,6 +330,9 @@ class Printer:
             return rf"\left\|{self.show(u)}\right\|{below}", ATOM
         return f"‖{self.show(u)}‖{below}", ATOM
 
+    def _sum_squares(self, u: Item) -> tuple[str, int]:
+        return self._norm(u)[0] + ("^2" if self.tex else "²"), POWER
+
     def _psd(self, matrix: Item) -> tuple[str, int]:
         return (rf"{self.show(matrix)} \succeq 0" if self.tex else f"{self.show(matrix)} ⪰ 0"), SUM
 

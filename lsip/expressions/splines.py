@@ -175,9 +175,17 @@ def made(knots: Array, origins: Array, low: Array, high: Array, span: tuple[floa
 def interp(
     x: object, xp: object, fp: object, left: object = None, right: object = None, period: object = None
 ) -> Expression:
-    """np.interp at an index expression: straight lines between (xp, fp), and the numbers at the ends beyond them."""
+    """np.interp at an index expression: straight lines between (xp, fp), and the numbers at the ends beyond them.
+
+    The values `fp` may be variables: it is a sum of hats then.
+    """
+    if isinstance(fp, Operators) and isinstance(x, Expression) and fp.ndim == 1:
+        hats: Any = np.stack([interp(x, xp, row, left, right, period) for row in np.eye(fp.size)], axis=-1)
+        result = hats @ fp
+        result.origin = ("interp", x, xp, fp)
+        return result
     if isinstance(xp, Operators) or isinstance(fp, Operators) or not isinstance(x, Operators):
-        raise ModelError("np.interp takes an index expression first, and numbers as `xp` and `fp`.")
+        raise ModelError("np.interp takes an index expression first, numbers `xp`, and numbers or variables `fp`.")
     if period is not None or left is not None or right is not None:
         raise ModelError("np.interp takes only x, xp and fp here; use np.where for other values beyond the ends.")
     knots, values = numbers(xp, "`xp`"), numbers(fp, "`fp`")
@@ -214,7 +222,10 @@ def spline(f: PPoly | BSpline, u: Expression | ArrayLike) -> Any:
 
     poly = _pieces(f) if isinstance(f, BSpline) else f
     if not isinstance(poly, PPoly):
-        raise ModelError(f"lsip.spline takes a spline of scipy.interpolate first, then an index; got {shown(f)}.")
+        raise ModelError(
+            f"lsip.spline takes a spline of scipy.interpolate first, then an index; got {shown(f)}.\nIn the place of "
+            "interp1d(x, y)(t), write np.interp(t, x, y)."
+        )
     if not isinstance(u, Operators):
         theirs = None if isinstance(u, np.ndarray | np.generic) else getattr(u, "__array_function__", None)
         return (

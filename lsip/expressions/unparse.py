@@ -128,7 +128,8 @@ class ConvexEntry:
     def origin(self) -> Origin:
         """What is affine, and support functions of rows."""
         row = AffineEntry(self.body.affine, self.place)
-        terms: list[Any] = [] if row.origin == ("spelled", 0.0) else [row]
+        said = row.origin[1]
+        terms: list[Any] = [] if isinstance(said, float) and said == 0 else [row]
         for a in self.body.atoms:
             width = a.q.shape[1]
             for e in np.flatnonzero(a.rows == self.place).tolist():

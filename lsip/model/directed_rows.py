@@ -22,6 +22,7 @@ from .bilinear import BilinearRows
 from .declared_rows import DeclaredRows
 from .families import RowFamily, at_parameters
 from .legend import Legend
+from .linear_form import LinearForm
 
 
 class DirectedRows(DeclaredRows):
@@ -63,6 +64,11 @@ class DirectedRows(DeclaredRows):
         """The rows as sums over entries that are affine in the index, times coordinates of the direction."""
         form = self.entries.linear
         return None if form is None else BilinearRows(self.worst, form, *self._places)
+
+    @cached_property
+    def linear(self) -> LinearForm | None:
+        """None for rows that are known by what is seen of them, which a support function of directions rounds more."""
+        return super().linear if self.worst.sharp else None
 
     def _sharpened(self, y: Array, box: Interval) -> Interval:
         """As they are without an index: of a matrix of 20 rows, the polynomials have 400 terms each."""

@@ -19,13 +19,13 @@ from ..expressions.interval import Interval
 from ..expressions.parameter import Values
 from ..expressions.quadratics import Quadratic
 from ..expressions.ring import Polynomial
-from ..oracles.base import Array, Enclosure, Ints, Pieces
+from ..oracles.base import Array, Enclosure, Ints, Pieces, RowKind
 from ..oracles.memory import Memory
 from .legend import Legend
 from .linear_form import LinearForm, in_units, multiplied
 
 
-class RowFunctions(Protocol):
+class RowFunctions(RowKind, Protocol):
     """p rows of K coefficients and a right-hand side at every point y of an index set: what they are, in no units.
 
     Derivatives and exact forms are None where they are not known.
@@ -35,7 +35,6 @@ class RowFunctions(Protocol):
     domain: Domain
     shape: tuple[int, int]  # (p, K)
     enclosable: bool  # whether `quadratics` proves anything
-    differentiable: bool  # whether expansions of a higher order are sharper
 
     @property
     def data_key(self) -> Hashable:
@@ -62,9 +61,6 @@ class RowFunctions(Protocol):
 
     def polynomial(self, component: int, weights: Array) -> Polynomial | None:
         """Row `component`, rhs last, times weights (K + 1,), if it is a polynomial in the index."""
-
-    def trusts(self, domain: Domain) -> tuple[str, ...]:
-        """What enclosures over this index set take on trust, in sentences; empty for a formula."""
 
     def bound(self, values: Values) -> RowFunctions:
         """The rows for these values of parameters."""

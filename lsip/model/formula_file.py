@@ -5,7 +5,8 @@
     convex   an affine array, and atoms: the kind of a support function, the array `of` whose rows it is taken, the
              elements `rows` to which they are added, and `signs`
 
-The kinds are absolute, largest, euclidean (the norm) and definite (the largest eigenvalue of a square matrix).
+The kinds are absolute, largest, euclidean (the norm), squares (their sum) and definite (the largest eigenvalue of a
+square matrix).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ..expressions.directions import Definite, Directions, Euclidean, Largest, M
 from ..expressions.graph import Constant, Expression
 from ..expressions.limits import LIMITS
 from ..expressions.serialize import Data, Writer
+from ..expressions.squares import SumOfSquares
 from ..expressions.sums import DoubleDouble, Scattered
 from ..expressions.unparse import AffineEntry, ConvexEntry
 from ..schema import Either, Schema, demand, missing, number, text, whole
@@ -32,6 +34,7 @@ KINDS: dict[str, type[Directions]] = {
     "absolute": Magnitude,
     "largest": Largest,
     "euclidean": Euclidean,
+    "squares": SumOfSquares,
     "definite": Definite,
 }
 

@@ -36,6 +36,7 @@ from ..expressions.parameter import Parameter
 from ..expressions.printing import text as printed
 from ..expressions.rule import Coefficients, Rule
 from ..expressions.serialize import Data, Writer, finite_or_none, read_steps, step_schema
+from ..expressions.structured import Triangle
 from ..oracles.base import Array
 from ..schema import Either, Schema, conform, demand, flag, missing, number, text, whole
 from ..validation import is_mapping
@@ -64,7 +65,10 @@ def schema() -> dict[str, Schema]:
         "variables": [
             Either(
                 {**_VARIABLE, "integer": flag, "boolean": flag},
-                {**_VARIABLE, "sees": [(whole, whole)], "degree": whole},
+                Either(
+                    {**_VARIABLE, "sees": [(whole, whole)], "degree": whole},
+                    {**_VARIABLE, "integer": flag, "boolean": flag, "order": whole},
+                ),
             )
         ],
         "parameters": [{"name": text, "shape": [whole], "value": Either([number], missing)}],
@@ -175,6 +179,9 @@ def _variable(v: Variable, order: Mapping[Index, int], *bounds: Array) -> Data:
     if type(v) is Coefficients:
         seen = [[order[i], k] for i, k in v.rule.entries]
         return {"name": v.name, "shape": list(v.shape[:-1]), **ends, "sees": seen, "degree": v.rule.degree}
+    if type(v) is Triangle:
+        kind = {"integer": v.integer, "boolean": v.boolean, "order": v.order}
+        return {"name": v.name, "shape": list(v.shape), **ends, **kind}
     more = [name.lstrip("_") for name, value in v.__getstate__().items() if name not in STATE and value is not False]
     demand(
         type(v) is Variable, f"A file has no word for {type(v).__name__}, as {v.name} is. Pickle the problem instead."
@@ -216,6 +223,11 @@ def _read_variable(data: Data, indices: Sequence[Index]) -> Variable:
     if seen is None:
         lower, upper = (end.reshape(shape) for end in bounds)
         kind = {word: data[word] for word in ("integer", "boolean")}
+        if "order" in data:
+            demand(
+                shape == (comb(data["order"] + 1, 2),), f"{data['name']} has another number of entries than its order."
+            )
+            return Triangle(data["order"], name=data["name"], lower=lower, upper=upper, **kind)
         return Variable(shape, name=data["name"], lower=lower, upper=upper, **kind)
     known = all(i < len(indices) and k < indices[i].domain.dim for i, k in seen)
     demand(known, f"{data['name']} sees an entry of an index that there is not.")

@@ -24,10 +24,9 @@ from .bounder import BoxBounds, swing
 from .bounders import sharper
 from .compiled_search import Limits, again, search
 from .partition import TUNING as PARTITION
-from .partition import BoxPartition
+from .partition import BoxPartition, boxes_left
 from .taylor import Taylor
 from .trigonometric import Trigonometric
-from .work import boxes_left
 
 
 @dataclass(frozen=True)

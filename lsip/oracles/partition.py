@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..deadline import EFFORT
+from ..deadline import EFFORT, check
 from ..domains import Cell
 from ..expressions.boxes import halves
 from ..expressions.interval import EPS
@@ -226,3 +226,26 @@ def _first_boxes(cell: Cell, cheap: float) -> tuple[Array, Array]:
     lower = np.stack([g.ravel() for g in np.meshgrid(*(e[0] for e in edges), indexing="ij")], axis=1)
     upper = np.stack([g.ravel() for g in np.meshgrid(*(e[1] for e in edges), indexing="ij")], axis=1)
     return lower, upper
+
+
+def boxes_left(partition: BoxPartition, rows: Ints, weights: Array, spread: Array | None, goal: float) -> float:
+    """How many boxes would have to be enclosed, about, until no bound of these boxes exceeds the goal."""
+    rng = np.random.default_rng(0)
+    total, count = 0.0, float(len(rows))
+    lower, upper = partition.lower[rows], partition.upper[rows]
+    for _ in range(100):  # then the rest is taken for endless
+        check("branch-and-bound")
+        if count <= 0.01 * total:
+            return total
+        some = rng.permutation(len(lower))[:100]
+        parts = BoxPartition(partition.bounder, (lower[some], upper[some]))
+        parts.bounds(weights, slice(None), spread)  # says where splitting pays
+        parts.refine(np.arange(parts.n), weights)
+        total += count * parts.n / len(some)
+        found = parts.bounds(weights, slice(None), spread)
+        if found is None:
+            break
+        still = np.flatnonzero((found.upper.max(axis=1, initial=-np.inf) > goal) & parts.splittable(np.arange(parts.n)))
+        count *= len(still) / len(some)
+        lower, upper = parts.lower[still], parts.upper[still]
+    return np.inf

@@ -43,7 +43,7 @@ class AffinePieces(Bounder):
         self.rows = directed.worst.choices or ()
         width = 1 + max(sum(row.counts) for row in self.rows)
         super().__init__(directed.entries, Cell(*_first(len(self.rows), width), None))
-        self._last: tuple[bytes, list[AffineRow]] = (b"", [])
+        self._last: tuple[bytes, list[PiecewiseRow]] = (b"", [])
 
     @staticmethod
     def of(directed: Directed, domain: Domain) -> AffinePieces | None:
@@ -104,15 +104,15 @@ class AffinePieces(Bounder):
         boxes["pays"] = pays
         return BoxBounds(bound[:, None], points[:, None, :], model[:, None], of[:, None])
 
-    def _affine(self, weights: Array, spread: Array | None) -> list[AffineRow]:
+    def _affine(self, weights: Array, spread: Array | None) -> list[PiecewiseRow]:
         """The rows for these weights; those for the last ones are kept."""
         key = weights.tobytes() + (b"" if spread is None else spread.tobytes())
         if self._last[0] != key:
-            self._last = key, affine_rows(self.directed, self.domain, self.rows, weights, spread)
+            self._last = key, piecewise_rows(self.directed, self.domain, self.rows, weights, spread)
         return self._last[1]
 
 
-class AffineRow:
+class PiecewiseRow:
     """A row for given weights: an affine part and pieces, up to a doubt, with how far pieces differ over Y."""
 
     def __init__(self, domain: Domain, row: Choices, parts: tuple[Array, Array], doubt: float, reach: Array) -> None:
@@ -184,9 +184,9 @@ class AffineRow:
         return self.parts[0] + y @ self.parts[1].T
 
 
-def affine_rows(
+def piecewise_rows(
     family: Directed, domain: Domain, rows: Sequence[Choices], weights: Array, spread: Array | None
-) -> list[AffineRow]:
+) -> list[PiecewiseRow]:
     """All rows of a family for weights (p, K + 1), and all others within their spread."""
     form = family.entries.linear
     assert form is not None
@@ -197,7 +197,7 @@ def affine_rows(
     if spread is not None:
         doubt = doubt + form.swing(reach, family.of_entries(spread))
     moved = family.worst.swing(doubt)
-    return [AffineRow(domain, row, (value, slope), float(moved[i]), reach) for i, row in enumerate(rows)]
+    return [PiecewiseRow(domain, row, (value, slope), float(moved[i]), reach) for i, row in enumerate(rows)]
 
 
 def _shares(apart: Array, possible: Mask) -> tuple[Array, Array]:

@@ -14,11 +14,11 @@ from ..model.program import Program
 from .certificate import Array, Ints
 from .dual import TUNING as WEIGHING
 from .linear_algebra import most_in_rows
-from .rows import Mask, Rows
+from .rows import DualRows, Mask
 
 
 def direction(
-    rows: Rows,
+    rows: DualRows,
     weights: Array,
     basis: Ints,
     balance: Ints,
@@ -66,7 +66,7 @@ def direction(
     return None if found is None else found[: len(rows)] / size
 
 
-def _moves(rows: Rows, weights: Array, share: Array, basis: Ints) -> tuple[Array, Array]:
+def _moves(rows: DualRows, weights: Array, share: Array, basis: Ints) -> tuple[Array, Array]:
     """Between which changes a direction may choose for each row: those of the basis grow, others keep their sides."""
     light = share <= WEIGHING.likely * share.max(initial=0.0)
     above, below = np.isfinite(rows.above.hi), np.isfinite(rows.below.lo)
@@ -82,7 +82,7 @@ def _moves(rows: Rows, weights: Array, share: Array, basis: Ints) -> tuple[Array
     return lower, upper
 
 
-def _ways(rows: Rows, held: Ints, centre: Array) -> Array:
+def _ways(rows: DualRows, held: Ints, centre: Array) -> Array:
     """What it costs to leave over a unit more, and a unit less, in columns that are held: the ways to their bounds."""
     low, high, _ = rows.implied
     return np.concatenate([np.maximum(centre - low, 0.0)[held], np.maximum(high - centre, 0.0)[held]])
@@ -106,14 +106,14 @@ def pushes_of(program: Program, centre: Array, columns: Ints) -> tuple[Ints, Arr
     return columns, np.where(left <= right, 1.0, -1.0), np.minimum(left, right)
 
 
-def vanishing_columns(rows: Rows, c: Array, weights: Array) -> Mask:
+def vanishing_columns(rows: DualRows, c: Array, weights: Array) -> Mask:
     """Columns in which nothing but rounding is left over."""
     terms = np.abs(c) + rows.size.T @ np.abs(weights)
     vanishing: Mask = np.abs(c + rows.mid.T @ weights) <= WEIGHING.slope * terms
     return vanishing
 
 
-def gaps(rows: Rows, centre: Array) -> Array:
+def gaps(rows: DualRows, centre: Array) -> Array:
     """How far each row is from its nearer side at the centre, in its own units; inf if it has none."""
     at = rows.mid @ centre
     gap = np.minimum(np.abs(rows.above.hi - at), np.abs(at - rows.below.lo)) / rows.norms

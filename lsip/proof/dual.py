@@ -27,7 +27,7 @@ from ..masters.base import Matrix, is_sparse
 from .certificate import Array, Ints, Support, nowhere
 from .exact_systems import ExactSystem
 from .linear_algebra import UNDERFLOW, exact_sums, product, solve
-from .rows import Mask, Rows, centres
+from .rows import DualRows, Mask, centres
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class LagrangianBound:
         return float(down(np.asarray(self.base - total * (1 + (len(self.charge) + 4) * EPS)), 2.0))
 
 
-def enclosed_weights(rows: Rows, c: Array, dual: Dual, exactly: bool = True) -> Interval | None:
+def enclosed_weights(rows: DualRows, c: Array, dual: Dual, exactly: bool = True) -> Interval | None:
     """The exact multipliers that the dual stands for; None if they are not proven to exist with the right signs.
 
     Where intervals do not prove it, what is left over is computed in rational numbers, if the rows are known so and
@@ -117,7 +117,7 @@ def enclosed_weights(rows: Rows, c: Array, dual: Dual, exactly: bool = True) -> 
     return enclosed if enclosed is not None and rows.usable(enclosed) else None
 
 
-def _corrected(rows: Rows, c: Array, dual: Dual) -> Interval | None:
+def _corrected(rows: DualRows, c: Array, dual: Dual) -> Interval | None:
     """The multipliers, with corrections that are enclosed."""
     weights = dual.weights
     left = exact_sums(c[dual.balanced], rows.mid[:, dual.balanced].T, weights)
@@ -132,7 +132,7 @@ def _corrected(rows: Rows, c: Array, dual: Dual) -> Interval | None:
     return Interval(lo, hi)
 
 
-def _refined(rows: Rows, c: Array, dual: Dual) -> Interval | None:
+def _refined(rows: DualRows, c: Array, dual: Dual) -> Interval | None:
     """The same, where rows are known as fractions: corrections again and again, of what is left over exactly.
 
     A correction is enclosed to so many digits, however small it is, so that each leaves less to the next. Together they
@@ -170,7 +170,7 @@ def _refined(rows: Rows, c: Array, dual: Dual) -> Interval | None:
     return Interval(lower, upper)
 
 
-def left_over(rows: Rows, c: Array, weights: Array, columns: Ints) -> Array | None:
+def left_over(rows: DualRows, c: Array, weights: Array, columns: Ints) -> Array | None:
     """What weighted rows leave over of the objective in some columns, computed in rational numbers, if they are known.
 
     It is none if there are too many columns for that.
@@ -189,13 +189,15 @@ def _column(table: list[dict[int, Fraction]], weights: dict[int, Fraction], colu
     return sum(terms, Fraction(0))
 
 
-def _block(rows: Rows, dual: Dual) -> tuple[Matrix, Matrix]:
+def _block(rows: DualRows, dual: Dual) -> tuple[Matrix, Matrix]:
     """The square system of the corrections, a row for every column that has to balance, and the doubt about it."""
     mid, rad = (m[dual.basis][:, dual.balanced].T for m in (rows.mid, rows.rad))
     return (sparse.csc_matrix(mid), sparse.csc_matrix(rad)) if is_sparse(mid) else (mid, rad)
 
 
-def lagrangian_bound(c: Array, rows: Rows, dual: Dual, centre: Array, exactly: bool = True) -> LagrangianBound | None:
+def lagrangian_bound(
+    c: Array, rows: DualRows, dual: Dual, centre: Array, exactly: bool = True
+) -> LagrangianBound | None:
     """What the dual proves about the objective c x, written around `centre`; None if its multipliers do not exist.
 
     `exactly` looks for more than intervals prove at once. In columns where r vanishes, any number is as good a centre
@@ -220,7 +222,7 @@ def lagrangian_bound(c: Array, rows: Rows, dual: Dual, centre: Array, exactly: b
     return LagrangianBound(base, reduced, charge, weight, size)
 
 
-def base_of(c: Array, rows: Rows, dual: Dual, weight: Interval, centre: Array) -> tuple[float, float]:
+def base_of(c: Array, rows: DualRows, dual: Dual, weight: Interval, centre: Array) -> tuple[float, float]:
     """c z - sum w (side - row z) around z, rounded down, and the size of all its terms; -inf if it has no bounds."""
     slack, value = rows.slack(centre, weight), product(c[None, :], centre)
     # Of the objective, that rounding may take.
@@ -233,7 +235,7 @@ def base_of(c: Array, rows: Rows, dual: Dual, weight: Interval, centre: Array) -
     return base if np.isfinite(base) else -np.inf, size
 
 
-def _sides(rows: Rows, dual: Dual) -> Array:
+def _sides(rows: DualRows, dual: Dual) -> Array:
     """The sizes of the right-hand sides that multipliers push against."""
     side = np.abs(np.where(dual.weights < 0, rows.below.lo, rows.above.hi))
     return np.where((dual.weights != 0) & np.isfinite(side), side, 0.0)
@@ -257,7 +259,7 @@ def _charged(bounds: tuple[Array, Array], reduced: Interval, centre: Array, dual
     return charge
 
 
-def _implied(rows: Rows, c: Array, dual: Dual, columns: Ints) -> Ints:
+def _implied(rows: DualRows, c: Array, dual: Dual, columns: Ints) -> Ints:
     """Which columns are rational combinations of balanced ones, in the objective and in all rows with weight, exactly.
 
     If r vanishes in those, it vanishes in these. Only columns whose entries are known without rounding can be shown to

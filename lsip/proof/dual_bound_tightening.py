@@ -29,10 +29,10 @@ from ..model.program import Program
 from .certificate import Array, Ints
 from .dual import Dual, base_of, charges
 from .implied_bounds import UpperSides
-from .rows import Mask, Rows
+from .rows import DualRows, Mask
 
 
-def confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: float) -> Rows | None:
+def confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: float) -> DualRows | None:
     """The rows of the dual, with bounds that all feasible points with an objective of at most `upper` keep; or None.
 
     A feasible point lies within `box` of x.
@@ -43,8 +43,8 @@ def confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: f
         return _confined(program, dual, x, box, upper)
 
 
-def _confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: float) -> Rows | None:
-    rows, weights = Rows.of(program, dual.support), dual.weights
+def _confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: float) -> DualRows | None:
+    rows, weights = DualRows.of(program, dual.support), dual.weights
     weight = Interval(weights, weights)
     if not rows.usable(weight):
         return None
@@ -66,7 +66,7 @@ def _confined(program: Program, dual: Dual, x: Array, box: Array | None, upper: 
     return None
 
 
-def _chosen(rows: Rows, weights: Array, free: int) -> Iterator[Ints]:
+def _chosen(rows: DualRows, weights: Array, free: int) -> Iterator[Ints]:
     """Atoms at which slopes are looked at, in turn: none where few variables are free, one for every row, then all.
 
     Those of a row at its worst points seldom say more than the one in the middle, a point that most rows share.
@@ -123,7 +123,7 @@ class _Slacks:
     share: Array
 
     @staticmethod
-    def of(program: Program, rows: Rows, weights: Array, chosen: Ints) -> _Slacks:
+    def of(program: Program, rows: DualRows, weights: Array, chosen: Ints) -> _Slacks:
         """Of rows at atoms, and of the slopes at those that are chosen."""
         parts = [_finite(rows), *_slopes(program, rows, weights, chosen)]
         starts = np.cumsum([0] + [len(share) for _, share in parts]).tolist()
@@ -141,13 +141,13 @@ class _Slacks:
         return replace(self.sides, side=np.where(added > 0, up(self.sides.side + added), self.sides.side))
 
 
-def _finite(rows: Rows) -> tuple[UpperSides, Array]:
+def _finite(rows: DualRows) -> tuple[UpperSides, Array]:
     """All rows as they are."""
     found = UpperSides.of(rows.mid, rows.rad, rows.below, rows.above)
     return found, np.zeros(len(found.side))
 
 
-def _slopes(program: Program, rows: Rows, weights: Array, chosen: Ints) -> list[tuple[UpperSides, Array]]:
+def _slopes(program: Program, rows: DualRows, weights: Array, chosen: Ints) -> list[tuple[UpperSides, Array]]:
     """What the slacks at atoms, which are bounded, say of the rows there, and of their slopes at those chosen."""
     assert rows.source is not None
     support = rows.source[1]
@@ -190,7 +190,7 @@ def _cornered(family: RowFamily, points: Array, component: Ints, share: Array) -
     return [(above, np.zeros(len(atom))), (below, most)]
 
 
-def _open(rows: Rows, atoms: Ints) -> Interval:
+def _open(rows: DualRows, atoms: Ints) -> Interval:
     """The right-hand sides of atoms, whose slacks are bounded; of other rows nothing is said."""
     hi = np.full(len(rows), -np.inf)
     lo = hi.copy()

@@ -33,7 +33,7 @@ from .dual import Dual, LagrangianBound, charges, lagrangian_bound, loose_column
 from .linear_algebra import ROUNDING, exact_sums
 from .merging import merged
 from .pivots import appeal_of, filled, square, strong_rows
-from .rows import Mask, Rows, centres, settled
+from .rows import DualRows, Mask, centres, settled
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,9 @@ def balanced(
     """
     dual = _used(program, dual)
     wide = _Wide(program, dual, spare)
-    rows = wide.part if wide.needed else Rows.of(program, dual.support)  # where others are needed, all are read at once
+    rows = (
+        wide.part if wide.needed else DualRows.of(program, dual.support)
+    )  # where others are needed, all are read at once
     found = _as_it_is(c, rows, dual, centre)
     if found is None:
         return None
@@ -79,7 +81,7 @@ def balanced(
     if better is None or (better[1].stands_for(better[0]) and not moved):
         return better
     stored = better[0] if better[1].stands_for(better[0]) else better[0].reweighted(centres(better[1].weight))
-    around = lagrangian_bound(c, Rows.of(program, stored.support), stored, centre)
+    around = lagrangian_bound(c, DualRows.of(program, stored.support), stored, centre)
     return None if around is None or not around.stands_for(stored) else (stored, around)
 
 
@@ -91,7 +93,7 @@ def rebalanced(program: Program, c: Array, dual: Dual, centre: Array, allowed: f
     atoms = settled(program, dual.support)
     if len(atoms) < len(dual.support):
         return None
-    rows = Rows.of(program, atoms)
+    rows = DualRows.of(program, atoms)
     usable = replace(dual, support=atoms, row_multipliers=program.admissible(dual.row_multipliers))
     made = _corrected(c, rows, usable)
     found = None if made is None else lagrangian_bound(c, rows, made, centre)
@@ -100,7 +102,7 @@ def rebalanced(program: Program, c: Array, dual: Dual, centre: Array, allowed: f
     return made, found
 
 
-def _as_it_is(c: Array, rows: Rows, dual: Dual, centre: Array) -> LagrangianBound | None:
+def _as_it_is(c: Array, rows: DualRows, dual: Dual, centre: Array) -> LagrangianBound | None:
     """What a dual proves as it is; where that is nothing, which floats can tell, only about how it weighs."""
     if rows.cones is None:
         weight = Interval(dual.weights, dual.weights)
@@ -120,7 +122,7 @@ def _searched(
     program: Program,
     c: Array,
     dual: Dual,
-    rows: Rows,
+    rows: DualRows,
     found: LagrangianBound,
     centre: Array,
     allowed: float,
@@ -152,7 +154,7 @@ def _best(*found: Repair | None) -> Repair | None:
 
 
 def _exactly(
-    program: Program, c: Array, dual: Dual, rows: Rows, centre: Array, loose: Mask, wide: _Wide
+    program: Program, c: Array, dual: Dual, rows: DualRows, centre: Array, loose: Mask, wide: _Wide
 ) -> Repair | None:
     """The best of the first few proposals, with multipliers in rational numbers, where rows are known so."""
     ends = _at_end(program, centre, NEAR_ENDS[0])
@@ -166,12 +168,19 @@ def _at_centres(program: Program, c: Array, dual: Dual, centre: Array, loose: Ma
     made = merged(program, c, dual, wide.spare, np.flatnonzero(loose))
     if made is None:
         return None
-    made, its_rows = _trimmed(made, Rows.of(program, made.support), made.basis)
+    made, its_rows = _trimmed(made, DualRows.of(program, made.support), made.basis)
     return _best((made, found)) if (found := lagrangian_bound(c, its_rows, made, centre)) is not None else None
 
 
 def _tried(
-    program: Program, c: Array, dual: Dual, rows: Rows, found: LagrangianBound, centre: Array, loose: Mask, wide: _Wide
+    program: Program,
+    c: Array,
+    dual: Dual,
+    rows: DualRows,
+    found: LagrangianBound,
+    centre: Array,
+    loose: Mask,
+    wide: _Wide,
 ) -> Iterator[Repair]:
     """All proposals whose multipliers exist, and what they prove."""
     if rows.cones is not None:
@@ -199,7 +208,7 @@ def _tried(
             break
 
 
-def _corrected(c: Array, rows: Rows, dual: Dual) -> Dual | None:
+def _corrected(c: Array, rows: DualRows, dual: Dual) -> Dual | None:
     """The dual with multipliers of the basis that balance as well as floats can; None if some have the wrong sign."""
     if not len(dual.basis):
         return dual
@@ -234,7 +243,7 @@ def _by_weight(dual: Dual) -> tuple[Dual, tuple[Support, ...]]:
     return replace(dual, support=tuple(s for s in dual.support if s.multiplier > least)), light
 
 
-def _paid(rows: Rows, c: Array, dual: Dual, found: LagrangianBound, centre: Array) -> Array:
+def _paid(rows: DualRows, c: Array, dual: Dual, found: LagrangianBound, centre: Array) -> Array:
     """The centre with variables moved to the bounds that pay for what is left over and is no rounding.
 
     The bound stays what it is; but what is charged in these columns could not be balanced away.
@@ -246,7 +255,7 @@ def _paid(rows: Rows, c: Array, dual: Dual, found: LagrangianBound, centre: Arra
     return np.where(up_there, upper, np.where(down_there, lower, centre))
 
 
-def _levelled(c: Array, rows: Rows, dual: Dual, columns: Ints) -> Dual:
+def _levelled(c: Array, rows: DualRows, dual: Dual, columns: Ints) -> Dual:
     """Multipliers moved in proportion to their room, until nothing but rounding is left over in these columns.
 
     Interior-point solvers leave 1e-10 or so, which one basis could seldom take up within its cones.
@@ -301,8 +310,8 @@ def _at_end(program: Program, x: Array, share: float) -> Mask:
 
 
 def _proposals(
-    program: Program, c: Array, dual: Dual, rows: Rows, centre: Array, loose: Mask, ends: Mask, others: _Wide
-) -> Iterator[tuple[Dual, Rows]]:
+    program: Program, c: Array, dual: Dual, rows: DualRows, centre: Array, loose: Mask, ends: Mask, others: _Wide
+) -> Iterator[tuple[Dual, DualRows]]:
     """The rows that have weight, and others, with more and more weight given to them; first what is likely to do."""
     inner, outer = np.flatnonzero(loose & ~ends), np.flatnonzero(loose & ends)
     own, wider = _own(dual, rows, inner, outer), _wider(program, c, centre, loose, inner, outer, others)
@@ -310,7 +319,7 @@ def _proposals(
     yield from chain(wider, own) if scarce else chain(own, wider)
 
 
-def _own(dual: Dual, rows: Rows, inner: Ints, outer: Ints) -> Iterator[tuple[Dual, Rows]]:
+def _own(dual: Dual, rows: DualRows, inner: Ints, outer: Ints) -> Iterator[tuple[Dual, DualRows]]:
     """Bases of the rows that have weight."""
     loose = np.sort(np.concatenate([inner, outer]))
     for strong, appeal in strong_rows(rows, rows.room(dual.weights), loose):
@@ -322,7 +331,7 @@ def _own(dual: Dual, rows: Rows, inner: Ints, outer: Ints) -> Iterator[tuple[Dua
 
 def _wider(
     program: Program, c: Array, centre: Array, loose: Mask, inner: Ints, outer: Ints, others: _Wide
-) -> Iterator[tuple[Dual, Rows]]:
+) -> Iterator[tuple[Dual, DualRows]]:
     """Bases that take rows without weight, which is given to them."""
     wide, every = others.dual, others.rows
     if len(every.implied[2]):
@@ -345,7 +354,7 @@ def _wider(
             yield _trimmed(replace(dual, balanced=balance, basis=basis), every, basis)
 
 
-def _least_share(rows: Rows, c: Array, weights: Array, columns: Ints, sign: Array) -> float:
+def _least_share(rows: DualRows, c: Array, weights: Array, columns: Ints, sign: Array) -> float:
     """The share of all weights to give up so that reduced costs have their sign, which the costs have.
 
     Without a share s, a reduced cost -d becomes (1 - s) (-d) + s |c|, so that s = d / (|c| + d) makes it zero.
@@ -377,11 +386,11 @@ class _Wide:
         return replace(self.narrow, support=(*self.narrow.support, *fresh))
 
     @cached_property
-    def rows(self) -> Rows:
-        return Rows.of(self.program, self.dual.support)
+    def rows(self) -> DualRows:
+        return DualRows.of(self.program, self.dual.support)
 
     @property
-    def part(self) -> Rows:
+    def part(self) -> DualRows:
         """The rows of the dual itself."""
         return self.rows.only(np.arange(self.rows.atoms) < len(self.narrow.support))
 
@@ -398,7 +407,7 @@ class _Wide:
         return [s.weighing(0.0) for s in chosen]
 
 
-def _trimmed(dual: Dual, rows: Rows, needed: Ints) -> tuple[Dual, Rows]:
+def _trimmed(dual: Dual, rows: DualRows, needed: Ints) -> tuple[Dual, DualRows]:
     """The dual, and its rows, without atoms that have no weight and are not needed otherwise."""
     k = len(dual.support)
     keep = np.array([s.multiplier > 0 for s in dual.support], dtype=bool)

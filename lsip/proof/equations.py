@@ -8,6 +8,7 @@ are named; what differs by more contradicts itself.
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 from scipy import linalg, sparse
@@ -15,6 +16,7 @@ from scipy.sparse.linalg import splu
 
 from ..deadline import PACE, afford, afford_factors
 from ..expressions.interval import EPS
+from ..expressions.ring import summed
 from ..lifetime import remembered
 from ..model.program import Program
 from .certificate import Array, Ints, nowhere
@@ -115,6 +117,28 @@ def taken_for_rounding(program: Program, dependent: Ints, row_multipliers: Array
     terms = np.abs(asked) @ np.abs(x) + np.abs(program.row_upper[used])
     terms = terms + np.abs(shares) @ (np.abs(known) @ np.abs(x) + np.abs(program.row_upper[independent]))
     return float(2 * DATA_ULPS * EPS * np.abs(row_multipliers[used]) @ terms)
+
+
+def excused(program: Program, independent: Ints, follows: Ints) -> bool:
+    """Whether rows that follow from others may differ from these by the rounding of their data.
+
+    They may where all are equalities. Inequalities hold exactly, or not at all, and so does what follows from them.
+    """
+    same = equalities(program)
+    if not same[follows].all() or same[independent].all():
+        return bool(same[follows].all())
+    shares, known, asked = _shares(program, independent, follows)
+    table = np.column_stack([known, program.row_upper[independent]])
+    rows = zip(np.column_stack([asked, program.row_upper[follows]]), shares, strict=True)
+    return all(same[independent[share != 0]].all() or _exactly(row, share, table) for row, share in rows)
+
+
+def _exactly(row: Array, share: Array, table: Array) -> bool:
+    """Whether a row is this combination of others in rational numbers."""
+    left = dict(enumerate(map(Fraction, row.tolist())))
+    for k in np.flatnonzero(share).tolist():
+        left = summed([left, dict(enumerate(map(Fraction, table[k].tolist())))], -Fraction(float(share[k])))
+    return not any(left.values())
 
 
 def disagreement(program: Program, independent: Ints, follows: Ints) -> Array | None:

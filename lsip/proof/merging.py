@@ -19,23 +19,19 @@ from ..masters.checked import linear_program
 from ..model.program import Program
 from .certificate import Array, Ints, Support
 from .dual import Dual, left_over
-from .rows import Rows, settled
+from .rows import DualRows, settled
 
 
 def merged(program: Program, c: Array, dual: Dual, spare: tuple[Support, ...], columns: Ints) -> Dual | None:
     """Multipliers of merged atoms, and of others, that are to balance in these columns; None if there are none."""
-    extents = [_extent([s for s in (*dual.support, *spare) if s.family == f]) for f in range(len(program.families))]
+    points = [[s.point for s in (*dual.support, *spare) if s.family == f] for f in range(len(program.families))]
+    extents = [np.ptp(each, axis=0) if each else np.zeros(0) for each in points]  # how far apart atoms are
     if not dual.support or not all((extents[s.family] > 0).all() for s in dual.support):
         return None
     centred = _centred(program, c, replace(dual, support=tuple(_centres(dual.support, extents))), extents, columns)
     places = {s.place for s in centred.support}
     others = {s.place: s.weighing(0.0) for s in settled(program, spare) if s.place not in places}
     return _shared(program, c, replace(centred, support=(*centred.support, *others.values())), columns)
-
-
-def _extent(atoms: list[Support]) -> Array:
-    """How far apart atoms are in every coordinate."""
-    return np.ptp([s.point for s in atoms], axis=0) if atoms else np.zeros(0)
 
 
 def _centres(support: tuple[Support, ...], extents: list[Array]) -> Iterator[Support]:
@@ -56,7 +52,7 @@ def _centres(support: tuple[Support, ...], extents: list[Array]) -> Iterator[Sup
 def _centred(program: Program, c: Array, dual: Dual, extents: list[Array], columns: Ints) -> Dual:
     """The dual with places and multipliers of its atoms that leave least over."""
     for _ in range(4):  # Newton's steps, down to the last digit of the places
-        rows = Rows.of(program, dual.support)
+        rows = DualRows.of(program, dual.support)
         left = left_over(rows, c, dual.weights, columns)
         if left is None:
             break
@@ -92,7 +88,7 @@ def _slopes(program: Program, dual: Dual, extents: list[Array], columns: Ints) -
             point = s.point.copy()
             point[k] += sign * 1e-6 * extents[s.family][k]  # central differences
             ends.append(replace(s, point=program.families[s.family].domain.project(point[None])[0]))
-    part = Rows.of(program, tuple(ends)).mid[: len(ends)][:, columns]
+    part = DualRows.of(program, tuple(ends)).mid[: len(ends)][:, columns]
     values = part.toarray() if is_sparse(part) else part
     apart = np.array([a.point[k] - b.point[k] for a, b, k in zip(ends[::2], ends[1::2], axis, strict=True)])
     weight = np.array([dual.support[i].multiplier for i in owner])
@@ -102,7 +98,7 @@ def _slopes(program: Program, dual: Dual, extents: list[Array], columns: Ints) -
 
 def _shared(program: Program, c: Array, dual: Dual, columns: Ints) -> Dual | None:
     """The dual with a basis of the rows that take up what is left over with the least weight."""
-    rows = Rows.of(program, dual.support)
+    rows = DualRows.of(program, dual.support)
     weights = dual.weights
     left = left_over(rows, c, weights, columns)
     if left is None or not np.isfinite(left).all():

@@ -20,7 +20,7 @@ from .certificate import Array, Ints, nowhere
 from .direction import gaps
 from .dual import TUNING as WEIGHING
 from .linear_algebra import ROUNDING, most_in_rows, triangular
-from .rows import Mask, Rows
+from .rows import DualRows, Mask
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class PivotTuning:
 TUNING = PivotTuning()
 
 
-def square(rows: Rows, columns: Ints, allowed: Mask, appeal: Array) -> tuple[Ints, Ints]:
+def square(rows: DualRows, columns: Ints, allowed: Mask, appeal: Array) -> tuple[Ints, Ints]:
     """Rows, the more appealing the better, and as many of the columns, that make a regular block.
 
     Nothing if columns are left over that the others could not imply, because their entries are not exact.
@@ -130,7 +130,7 @@ def _pivots(part: Matrix, appeal: Array) -> tuple[Ints, Ints] | None:
     return chosen, np.sort(linalg.qr(block[chosen], mode="r", pivoting=True, check_finite=False)[1][:rank])
 
 
-def _certain(rows: Rows, columns: Ints) -> Ints:
+def _certain(rows: DualRows, columns: Ints) -> Ints:
     """Columns whose entries are known without rounding."""
     doubt = rows.rad[:, columns]
     doubtful = np.diff(sparse.csc_matrix(doubt).indptr) > 0 if is_sparse(doubt) else doubt.any(axis=0)
@@ -164,7 +164,7 @@ def whitened(block: Array) -> Array:
     return triangular(factor, block.T, transposed=True).T
 
 
-def strong_rows(rows: Rows, room: Array, columns: Ints) -> Iterator[tuple[Mask, Array]]:
+def strong_rows(rows: DualRows, room: Array, columns: Ints) -> Iterator[tuple[Mask, Array]]:
     """Rows that weigh enough to be a basis, and how gladly each is taken: beside the heaviest, or in no units at all.
 
     What a row weighs in a column, beside the heaviest there, does not depend on the units of either.
@@ -191,7 +191,7 @@ def _share(size: Matrix, room: Array) -> Array:
     return found
 
 
-def appeal_of(rows: Rows, room: Array, centre: Array) -> Array:
+def appeal_of(rows: DualRows, room: Array, centre: Array) -> Array:
     """How gladly a row is taken into the basis: for its weight, and otherwise for having little slack."""
     size, gap = rows.norms, gaps(rows, centre)
     share = room * size

@@ -23,7 +23,7 @@ from ..expressions.interval import EPS, TINY, Interval, down, up
 from ..masters.base import Matrix
 from ..model.program import Program
 from .certificate import Array, DataAssumption, Ints, nowhere
-from .equations import DATA_ULPS, disagreement, equalities, equations, independent_rows, opposites
+from .equations import DATA_ULPS, disagreement, equalities, equations, excused, independent_rows, opposites
 from .interior import interior
 from .linear_algebra import UNDERFLOW, exact_differences, exact_sums, product, solve
 
@@ -136,7 +136,7 @@ def _checked(program: Program, point: FinitePoint) -> FinitePoint | NotProven:
     """The point, if inequalities and cones are proven to hold over its box."""
     bad = broken_rows(program, point.x, point.box, solved=True)
     if len(bad):
-        return _barely(program, bad)
+        return NotProven(f"the point found keeps {_listed(program, bad)} only up to rounding", True, bad)
     if broken_cones(program, point.x, point.box):
         return NotProven("the point found keeps a conic constraint only up to the accuracy of the solver")
     return point
@@ -229,10 +229,6 @@ def _listed(program: Program, rows: Ints) -> str:
     return "; ".join(shown) + ("; …" if len(rows) > 4 else "")
 
 
-def _barely(program: Program, rows: Ints) -> NotProven:
-    return NotProven(f"the point found keeps {_listed(program, rows)} only up to rounding", True, rows)
-
-
 def _solved(program: Program, x: Array, rows: Ints) -> FinitePoint | NotProven:
     """The box around an exact solution of the equalities."""
     most = 3000  # larger systems are not enclosed
@@ -245,7 +241,7 @@ def _solved(program: Program, x: Array, rows: Ints) -> FinitePoint | NotProven:
         if not len(follows):
             return NotProven(ALMOST, True, rows)
         independent, dependent = rows[independent], rows[follows]
-        if not equalities(program)[dependent].all():  # inequalities hold exactly, or not at all
+        if not excused(program, independent, dependent):
             return NotProven(f"{_listed(program, dependent)} agree with others only up to rounding", False, dependent)
         clash = disagreement(program, independent, dependent)
         if clash is not None:

@@ -24,7 +24,7 @@ from .linear_algebra import ROUNDING, UNDERFLOW, product
 from .primal import FinitePoint, NotProven, finite_point
 from .ray import prove_ray
 from .region import sentence, within
-from .rows import Rows, settled, trusts
+from .rows import DualRows, settled, trusts
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class DualBound:
         """The same bound written around another point, as whoever checks it there will find it."""
         if np.isfinite(self.radius):
             return self
-        rows = Rows.of(program, self.dual.support)
+        rows = DualRows.of(program, self.dual.support)
         rows = rows if self.within is None else replace(rows, bounds=self.within)
         found = lagrangian_bound(program.c, rows, self.dual, centre)
         if found is None:
@@ -252,7 +252,7 @@ def infeasible(
 def _contradicting(program: Program, dual: Dual, centre: Array) -> tuple[Dual, LagrangianBound | None]:
     """The atoms of the combination that are proven to lie in their index sets, and what it proves as it is."""
     used = replace(dual, support=settled(program, (s for s in dual.support if s.multiplier > 0)))
-    return used, lagrangian_bound(np.zeros(program.n), Rows.of(program, used.support), used, centre)
+    return used, lagrangian_bound(np.zeros(program.n), DualRows.of(program, used.support), used, centre)
 
 
 def unbounded(

@@ -16,7 +16,7 @@ from .certificate import Array, RegionAssumption
 from .dual import TUNING as WEIGHING
 from .dual import Dual, lagrangian_bound
 from .linear_algebra import UNDERFLOW
-from .rows import Rows
+from .rows import DualRows
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def within(
 
     The radius is given, or as large as possible without giving up more than `allowed`.
     """
-    rows = Rows.of(program, dual.support)
+    rows = DualRows.of(program, dual.support)
     found = lagrangian_bound(c, rows, dual, centre)
     if found is None or not np.isfinite(found.base):
         return None

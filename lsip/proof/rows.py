@@ -51,7 +51,7 @@ def settled(program: Program, support: Iterable[Support]) -> tuple[Support, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class DualRows:
     """k rows at atoms and r finite ones over n columns: `mid` and `rad` (k + r, n), dense or sparse, and both sides.
 
     Rows at atoms have an upper side only. What is known of their right-hand side is an interval. The last rows may be
@@ -68,7 +68,7 @@ class Rows:
     source: tuple[Program, tuple[Support, ...]] | None = None  # whose rows these are, at which atoms
 
     @staticmethod
-    def of(program: Program, support: tuple[Support, ...]) -> Rows:
+    def of(program: Program, support: tuple[Support, ...]) -> DualRows:
         mid, rad, b = point_rows(program, support)
         k, infinite = len(support), np.full(len(support), -np.inf)
         cones, A = program.cones, program.A
@@ -82,14 +82,14 @@ class Rows:
             mid, rad = np.concatenate([mid, finite]), np.concatenate([rad, np.zeros_like(finite)])
         lower = np.concatenate([infinite, program.row_lower, sides])
         above = Interval(*(np.concatenate([end, program.row_upper, sides]) for end in (b.lo, b.hi)))
-        return Rows(
+        return DualRows(
             mid, rad, Interval(lower, lower), above, k, (program.lower, program.upper), cones, (program, support)
         )
 
     def __len__(self) -> int:
         return int(self.mid.shape[0])
 
-    def only(self, atoms: Mask) -> Rows:
+    def only(self, atoms: Mask) -> DualRows:
         """The same without some of the atoms."""
         keep = np.concatenate([atoms, np.ones(len(self) - self.atoms, dtype=bool)])
         if keep.all():
@@ -98,7 +98,7 @@ class Rows:
         source = self.source
         if source is not None:
             source = source[0], tuple(s for s, kept in zip(source[1], atoms, strict=True) if kept)
-        return Rows(*parts, int(atoms.sum()), self.bounds, self.cones, source)
+        return DualRows(*parts, int(atoms.sum()), self.bounds, self.cones, source)
 
     def fractions(self, places: Ints) -> list[dict[int, Fraction]] | None:
         """Some of the rows by columns, in rational numbers; None if one of them is not known so, or lies in a cone."""

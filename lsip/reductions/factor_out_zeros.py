@@ -288,7 +288,9 @@ def _factors(family: RowFamily, hull: AffineHull) -> Iterator[Factor]:
     """What rows may be divided by: over boxes, and in one dimension, where no point is apart from others."""
     domain = family.domain
     ends = list(zip(domain.lower.tolist(), domain.upper.tolist(), strict=True))
-    if not domain.bounded or not (is_box(domain) or _of_intervals(domain)):
+    cells = domain.cells() if domain.bounded and domain.dim == 1 else ()
+    line = bool(cells) and all(cell.inside is None and (cell.lower < cell.upper).all() for cell in cells)
+    if not (line or is_box(domain)):
         return
     for i, (low, high) in enumerate(ends):
         if low < high:
@@ -300,10 +302,6 @@ def _factors(family: RowFamily, hull: AffineHull) -> Iterator[Factor]:
         for i in range(j):
             if min(ends[i][1], ends[j][1]) > max(ends[i][0], ends[j][0]):
                 yield Factor(j, Fraction(0), i, 0)
-
-
-def _of_intervals(domain: Domain) -> bool:
-    return domain.dim == 1 and all(cell.inside is None and (cell.lower < cell.upper).all() for cell in domain.cells())
 
 
 def _inside(family: RowFamily, hull: AffineHull) -> list[float]:

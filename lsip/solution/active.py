@@ -118,7 +118,7 @@ def room(family: RowFamily, s: Support) -> float:
     start, found = family.domain.dim - rows.worst.index.domain.dim, 1.0
     for block in rows.worst.blocks:
         for places in block.places[block.rows == s.component]:
-            found = max(found, block.kind.room(s.point[start + places]))
+            found *= block.kind.room(s.point[start + places])
     return found
 
 

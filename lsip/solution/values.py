@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..expressions.affine import Affine, Variable
+from ..expressions.complex_arrays import ComplexArray
 from ..expressions.convex import Convex
 from ..expressions.graph import Expression
 from ..expressions.parameter import Values, current
@@ -18,10 +19,13 @@ from ..validation import shown
 from .result import Result
 
 
-def value_of(result: Result, item: Affine | Convex | Expression | str) -> Any:
+def value_of(result: Result, item: Affine | Convex | ComplexArray | Expression | str) -> Any:
     """The value of a variable, by its name too, or of an expression without index; of a rule, the rule found."""
     if isinstance(item, str):
         item = _named(result, item)
+    if isinstance(item, ComplexArray):
+        parts = (value_of(result, v) if isinstance(v, Affine) else v for v in (item.real, item.imag))
+        return next(parts) + 1j * np.asarray(next(parts))
     if isinstance(item, Rule):
         return item.found(value_of(result, item.coefficients))
     if isinstance(item, Expression):
@@ -74,9 +78,11 @@ def place_of(result: Result, variable: Variable) -> slice:
     raise ModelError(f"{shown(variable)} is not a variable of this problem.")
 
 
-def _named(result: Result, name: str) -> Affine:
+def _named(result: Result, name: str) -> Affine | ComplexArray:
     """The variable of that name."""
     known = {v.name: v for v in result.variables}
+    if f"{name}.real" in known and f"{name}.imag" in known:
+        return ComplexArray(known[f"{name}.real"], known[f"{name}.imag"])
     if name not in known:
         raise ModelError(f"There is no variable called {name!r}; the variables are {', '.join(known) or 'not named'}.")
     return getattr(known[name], "rule", known[name])

@@ -17,7 +17,7 @@ from ..oracles import Oracle
 from ..proof.certificate import Array, Certificate, DataAssumption, Support, TreeAssumption
 from ..proof.dual import Dual, LagrangianBound, lagrangian_bound
 from ..proof.dual_bound_tightening import confined
-from ..proof.equations import disagreement, equations, taken_for_rounding
+from ..proof.equations import disagreement, equations, excused, taken_for_rounding
 from ..proof.families import Bounds, family_bounds
 from ..proof.gap import closed, unresolved
 from ..proof.primal import broken_cones, broken_rows, holds_solution, outside
@@ -25,7 +25,7 @@ from ..proof.prove import upper_bound, with_constant
 from ..proof.ray import prove_ray
 from ..proof.region import TUNING as REGION
 from ..proof.region import within as within_region
-from ..proof.rows import Rows, trusts
+from ..proof.rows import DualRows, trusts
 from ..reductions.chain import UNITS, forward, inverse
 from ..reductions.equilibration import scaling_of
 from ..reductions.rounding import data_rounding
@@ -184,11 +184,11 @@ def _dual(program: Program, certificate: Certificate) -> Dual:
 
 
 def _weighed(
-    program: Program, c: Array, certificate: Certificate, centre: Array, rows: Rows | None = None
+    program: Program, c: Array, certificate: Certificate, centre: Array, rows: DualRows | None = None
 ) -> LagrangianBound | None:
     """What the multipliers prove; those of the basis have to be what the exact ones round to, or nearly."""
     dual = _dual(program, certificate)
-    found = lagrangian_bound(c, Rows.of(program, certificate.support) if rows is None else rows, dual, centre)
+    found = lagrangian_bound(c, DualRows.of(program, certificate.support) if rows is None else rows, dual, centre)
     if found is not None and not found.stands_for(dual):
         raise ProofError("The multipliers do not balance: the exact ones next to them are too far away.")
     return found
@@ -245,7 +245,9 @@ def _verify_finite(program: Program, certificate: Certificate, x: Array, box: Ar
     independent = np.setdiff1d(equal, certificate.dependent)
     if len(np.setdiff1d(certificate.dependent, equal)):
         raise ProofError("Rows that are no equalities are said to follow from others.")
-    if len(certificate.dependent) and disagreement(program, independent, certificate.dependent) is not None:
+    dependent = certificate.dependent
+    fits = not len(dependent) or disagreement(program, independent, dependent) is None
+    if not fits or (len(dependent) and not excused(program, independent, dependent)):
         raise ProofError("Equalities that are said to follow from others do not, not even up to rounding.")
     if len(certificate.dependent) and not any(isinstance(a, DataAssumption) for a in certificate.assumptions):
         raise ProofError("Equalities are said to follow from others, but the assumption about their data is missing.")
@@ -316,7 +318,7 @@ def _verify_lower(program: Program, certificate: Certificate, everywhere: bool) 
     return size
 
 
-def _rows(program: Program, certificate: Certificate) -> Rows | None:
+def _rows(program: Program, certificate: Certificate) -> DualRows | None:
     """The rows of the support, with bounds to which the multipliers confine points that are no worse than `upper`."""
     if not certificate.confined:
         return None

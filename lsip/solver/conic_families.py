@@ -7,7 +7,7 @@ at directions around the worst one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from scipy import linalg
 
 from ..cones import Cone, SecondOrder, Semidefinite
 from ..expressions.directions import Definite, Euclidean, Magnitude
+from ..expressions.interval import EPS
+from ..expressions.squares import RotatedCone
 from ..model.families import RowFamily
 from ..model.program import Program
 from ..oracles.base import Directed, without_units
@@ -35,6 +37,8 @@ class ConicRow:
     places: tuple[Ints, ...]  # of the direction of each norm or matrix, in the index
     point: Array  # (m,), an index point
     indexed: bool  # whether there are others
+    unit: float = 0.0  # of the only cone, where that is a rotated one
+    boost: float = 1.0  # times the unit that it has in the program
 
     @property
     def cones(self) -> tuple[Cone, ...]:
@@ -51,10 +55,26 @@ class ConicRow:
         else:
             found = _around(weight, [-y[1:] / weight for y in multipliers], self.matrices) if weight > 0 else []
         for share, directions in found:
+            if self.boost != 1.0:
+                factor, moved = _in_unit(directions[0], self.boost)
+                share, directions = share * factor, [moved]
             y = self.point.copy()
             for places, v in zip(self.places, directions, strict=True):
                 y[places] = v
             yield Support(self.family, self.component, y, share)
+
+    def boosted(self, x: Array, least: int = 2) -> ConicRow:
+        """A rotated cone in a unit near what is below it at x, if its own is 4^least off; others as they are."""
+        below = self.b - float(self.a @ x) - self.unit
+        power = round(np.log2(max(below, 0.5 * EPS * self.unit) / self.unit) / 2) if self.unit else 0
+        if abs(power) < least:
+            return self
+        (E,), (e,), more = self.matrices, self.sides, self.unit * (4.0**power - 1.0)
+        factors = np.append(np.full(len(e) - 1, 2.0**power), 1.0)
+        sides = factors * e
+        sides[-1] += more
+        found = replace(self, matrices=(factors[:, None] * E,), sides=(sides,), b=self.b + more)
+        return replace(found, unit=self.unit + more, boost=self.boost * 4.0**power)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +97,7 @@ class ConicFamily:
         worst: Any = source.worst
         kinds = {type(block.kind) for block in worst.blocks}
         alone = len(worst.blocks) == 1 and len(worst.base) == len(worst.blocks[0].rows) == 1
-        if not (kinds <= {Euclidean, Magnitude} or (kinds == {Definite} and alone)):
+        if not (kinds <= {Euclidean, Magnitude, RotatedCone} or (kinds == {Definite} and alone)):
             return None
         # With an index, matrices and norms of two numbers need few rows, which Newton steps make exact.
         norms = kinds != {Definite} and max(block.places.shape[1] for block in worst.blocks) > 2
@@ -132,10 +152,31 @@ class ConicFamily:
             matrices, ends = (tuple(part[block.entries[e]] for block, e in each) for part in (table, sides))
             places = tuple(first + block.places[e] for block, e in each)
             side = float(sides[base])
-            found.append(
-                ConicRow(self.family, i, table[base], side, matrices, ends, self.definite, places, point, self.indexed)
+            row = ConicRow(
+                self.family, i, table[base], side, matrices, ends, self.definite, places, point, self.indexed
             )
+            found.append(_as_norm(row) if each and isinstance(each[0][0].kind, RotatedCone) else row)
         return found
+
+
+def _as_norm(row: ConicRow) -> ConicRow:
+    """A rotated cone of (2 sqrt(u) r, b, -u, -b, -u) as the norm of (2 sqrt(u) r, b - u), less b + u."""
+    (E,), (e,) = row.matrices, row.sides
+    unit, sides = float(e[-3]), e[:-3].copy()
+    sides[-1] += unit
+    a, b = row.a - E[-4], row.b - float(e[-4]) + unit
+    return replace(row, a=a, b=b, matrices=(E[:-3],), sides=(sides,), unit=unit)
+
+
+def _in_unit(y: Array, boost: float) -> tuple[float, Array]:
+    """A direction of a boosted cone as one in the unit of the program, and how many times as much its row counts.
+
+    Both rows are the same: factors of r, of b and of what is left agree.
+    """
+    factor = 0.5 * ((1.0 - y[-1]) + (1.0 + y[-1]) * boost)
+    moved = np.append(np.sqrt(boost) * y[:-1] / factor, 1.0 - (1.0 - y[-1]) / factor)
+    least = 1.0 - 8 * len(y) * EPS  # so that rounding leaves no direction outside
+    return factor, moved * min(1.0, least / max(float(np.linalg.norm(moved)), EPS))
 
 
 def conic_families(program: Program) -> dict[int, ConicFamily]:
@@ -149,6 +190,8 @@ def _around(weight: float, means: list[Array], matrices: tuple[Array, ...]) -> l
 
     They are the corners of a simplex in as many dimensions as the coefficients E' v of rows have.
     """
+    if not means:
+        return [(weight, [])]
     moves, inner = [], []
     for u in means:
         size = float(np.linalg.norm(u))

@@ -8,9 +8,11 @@ are atoms of the family, at directions around the worst one.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -51,6 +53,12 @@ class ConicForm:
                 held.add(key)
                 more += self.families[s.family].rows(self.program.n, s.point, [s.component])
         return replace(self, conic_rows=(*self.conic_rows, *more)) if more else self
+
+    def boosted(self, z: Array) -> ConicForm:
+        """The same with units of rotated cones near what is below them at z; itself where they are."""
+        x = self.point(z)
+        rows = tuple(row.boosted(x) for row in self.conic_rows)
+        return self if all(map(operator.is_, rows, self.conic_rows)) else replace(self, conic_rows=rows)
 
     def index_of(self, place: Support | ConicRow) -> bytes:
         """An index point without its direction."""
@@ -159,8 +167,8 @@ class ConicForm:
         norms = sum(not row.definite for row in self.conic_rows)
         weights, support = iter(y[at - norms : at].tolist()), list[Support]()
         for row in self.conic_rows:
-            ends = start + np.cumsum([cone.size for cone in row.cones])
-            parts = np.split(y[start : ends[-1]], ends[:-1] - start)
+            ends = start + np.cumsum([0, *(cone.size for cone in row.cones)])
+            parts = [y[a:b] for a, b in pairwise(ends.tolist())]
             support += row.atoms(1.0 if row.definite else next(weights), parts)
             start = ends[-1]
         return tuple(support), rows

@@ -319,7 +319,10 @@ class ConicMaster:
         calm, tuning = -np.log2(self.tuning.share), self.tuning
         if self.looks > tuning.tries // 2 and (z <= self.units / tuning.share).all():
             return False
-        turned = self._turn(found)
+        form = self.form.boosted(found.z)
+        boosted = form is not self.form
+        self.form = self.cuts.form = form
+        turned = self._turn(found) or boosted
         filling = self._filling(*self._terms(z))
         wanted = np.maximum(z, tuning.share**3 * np.maximum(filling, self.first))
         change = np.round(np.log2(wanted / self.units))

@@ -37,7 +37,7 @@ from ..solution.messages import infeasible_on_trust
 from ..validation import shown
 from .anytime_bounds import share, slater_point
 from .certification import recheck
-from .mixture import Atom, Extreme, Maximise, MixedPoint, PricedBound, Rows, beyond, mixed
+from .mixture import Atom, Extreme, Maximise, MixedPoint, MixtureCuts, PricedBound, beyond, mixed
 from .options import Options
 from .rays import ROUNDED
 from .relaxation import Relaxation, Search, counted, objective
@@ -83,7 +83,7 @@ class MixtureProposal(Proposal):
 class DecomposedRelaxation(Relaxation):
     """Mixtures of points of X under cuts."""
 
-    held: Rows
+    held: MixtureCuts
 
     def __init__(self, program: Program, maximise: Maximise, start: Sequence[Extreme], options: Options) -> None:
         super().__init__(Scaling.none(program).apply(), options, atol=least_gap(program))
@@ -91,7 +91,7 @@ class DecomposedRelaxation(Relaxation):
         self.start = MixtureProposal(np.clip(np.zeros(program.n), program.lower, program.upper))
         self.strategies, self.sampling = (Inside(self),), self._sample
         self.outline = f"{counted(program.n, 'variable')}, points of X by linear maximisation", ""
-        self.master, self.held = ColumnMaster(program.c, options.tol), Rows(program)
+        self.master, self.held = ColumnMaster(program.c, options.tol), MixtureCuts(program)
         self.data: list[Any] = []  # what came with each point
         self.radii = np.zeros((0, program.n))  # half-widths of each
         self.first = [_few(f.domain) for f in program.families]

@@ -30,7 +30,7 @@ from ..solution.verify import check_numbers
 from ..validation import shown
 from .decomposed import DecomposedRelaxation, least_gap
 from .loop import CutLoop
-from .mixture import Atom, Extreme, Maximise, Rows, beyond, mixture
+from .mixture import Atom, Extreme, Maximise, MixtureCuts, beyond, mixture
 from .options import Options
 from .tuning import Tuning
 
@@ -64,7 +64,7 @@ class Decomposition(Solution):
             raise ProofError("The multipliers have another shape than the program asks for.")
         if proof.upper < np.inf and self.status is not Status.INFEASIBLE and proof.box.shape != (program.n,):
             raise ProofError(f"`box` needs {program.n} half-widths; it has the shape {proof.box.shape}.")
-        rows = Rows(program)
+        rows = MixtureCuts(program)
         rows.add(list(proof.support))
         multipliers = np.concatenate([rows.sides(proof.row_multipliers), [s.multiplier for s in proof.support]])
         if self.status is Status.INFEASIBLE:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from ..errors import ModelError
+from ..expressions.habits import SOLVE, pointer
 from ..model.method import register_solver
 from ..model.program import Compilable, Program
 from ..proof.certificate import Support
@@ -121,7 +122,8 @@ def chosen(given: tuple[object, ...], method: object, options: dict[str, Any]) -
     unknown = [name for name in options if name not in known]
     if unknown:
         raise ModelError(
-            f"Unknown option {', '.join(unknown)}; the options of solve are {', '.join(known)}, method and verbose."
+            f"Unknown option {', '.join(unknown)};{pointer(SOLVE, unknown[0])} The options of solve are "
+            f"{', '.join(known)}, method and verbose."
         )
     return replace(method or Exchange(), **options)
 

@@ -104,7 +104,7 @@ def mixed(weights: Array, points: Array, radii: Array) -> tuple[Array, Array]:
     return x, 1.01 * (weights @ radii + (terms * EPS + 1.01 * off) * size + terms * TINY)
 
 
-class Rows:
+class MixtureCuts:
     """All rows a x <= b of the master, enclosed: the sides of the finite rows first, then the cuts."""
 
     def __init__(self, program: Program) -> None:
