@@ -145,6 +145,7 @@ FUNCTIONS: dict[str, Callable[[Decimal], Decimal]] = {
     "ndtr": lambda u: (1 + _erf(u / Decimal(2).sqrt())) / 2,
     "gamma": lambda u: _gammaln(u).exp(),
     "gammaln": _gammaln,
+    "entr": lambda u: -u * u.ln() if u else Decimal(0),
     "exprel": lambda u: (u.exp() - 1) / u if u else Decimal(1),
 }
 

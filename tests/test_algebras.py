@@ -631,6 +631,7 @@ ARGUMENTS: dict[str, st.SearchStrategy[float]] = {
     "ndtr": st.one_of(st.floats(-8, 8), st.floats(-1e-3, 1e-3)),
     "gamma": st.one_of(st.floats(1e-6, 170), st.floats(0.5, 3)),
     "gammaln": st.one_of(st.floats(1e-6, 1e6), st.floats(0.5, 3)),
+    "entr": st.one_of(st.floats(0, 1e6), st.floats(0, 2)),
     "exprel": st.one_of(st.floats(-700, 700), st.floats(-1, 1)),
 }
 _WAVES = st.one_of(st.floats(-10, 10), st.floats(-1e6, 1e6), st.floats(-1e-3, 1e-3))

@@ -25,8 +25,10 @@ FACTS: dict[str, str] = {
     "lsip/expressions/compiled.py": "MOST_FACTORS EIGHTHS",
     "lsip/expressions/defined.py": "SURE MAYBE WILD NEVER",
     "lsip/expressions/derivative.py": "HIGHEST",  # of what is refused
+    "lsip/expressions/divided_differences.py": "TERMS",
     "lsip/expressions/enclosed.py": "MOST_DIGITS",
     "lsip/expressions/exprel.py": "EXPREL_ULPS",
+    "lsip/expressions/far.py": "MOST ULPS UNDERFLOW",
     "lsip/expressions/functions.py": "LOG_2 LOG2_E LOG10_E TWO_OVER_ROOT_PI PI_ABOVE HALF_PI_ABOVE ONE_OVER_ROOT_2_PI",
     "lsip/expressions/interval.py": "EPS TINY NORMAL",
     "lsip/expressions/operators.py": "FIRST",
@@ -35,7 +37,7 @@ FACTS: dict[str, str] = {
     "lsip/expressions/quadratic_forms.py": "MOST_ENTRIES MOST_ASYMMETRY",  # of what is refused
     "lsip/expressions/sinc.py": "WAVE_ULPS CHECKED_ANGLES",
     "lsip/expressions/dependent_monomials.py": "PRIME",
-    "lsip/expressions/special.py": "LEAST_AT LEAST_GAMMA LEAST_LOG POLYGAMMA_ULPS EULER",
+    "lsip/expressions/special.py": "LEAST_AT LEAST_GAMMA LEAST_LOG POLYGAMMA_ULPS EULER ONE_OVER_E",
     "lsip/expressions/waves.py": "OTHER NUMBER LINE COSINE SINE",
     "lsip/integrals/distributions.py": "NORMAL_REACH EXPONENTIAL_REACH",
     "lsip/integrals/volume.py": "PI",

@@ -386,7 +386,7 @@ def test_repr_of_a_large_domain_stays_short() -> None:
         (lambda: Interval(1, 0), "lower <= upper; got Interval\\(1, 0\\)"),
         (lambda: Interval(np.inf, np.inf), "lower <= upper"),
         (lambda: Ball([0, np.inf], 1), "must be finite, because index sets are bounded"),
-        (lambda: Interval(0, np.inf).sample(3), r"\[0, ∞\) is unbounded: over it, lsip.forall takes polynomials"),
+        (lambda: Interval(0, np.inf).sample(3), r"\[0, ∞\) is unbounded: over it, lsip.forall takes formulas"),
         (lambda: Box([0, 0], [1, np.inf]).grid(3), "is unbounded"),
         (lambda: Interval("a", 1), "real numbers"),
         (lambda: Box(0, 1), "`lower` must be a vector"),

@@ -83,3 +83,13 @@ def test_the_units_of_many_masts_do_not_depend_on_a_few_sampled_points() -> None
     assert (fitted.scale == 1).all()
     solution = problem.solve(verbose=False)
     assert solution.certified, solution.message
+
+
+@pytest.mark.parametrize("power", [2048.0, 4096.0, 9999.0])
+def test_a_side_that_is_large_near_an_end_only_keeps_its_unit(power: float) -> None:
+    """A sample sees t^4096 where it is 1e-26; its unit is that of its largest value."""
+    t, x = lsip.Index("t", lsip.Interval(0, 1)), lsip.Variable(2, name="x")
+    rows = lsip.forall(t, x[0] + x[1] * t >= t**power)
+    solution = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [rows]).solve(verbose=False)
+    assert solution.certified
+    assert solution.value == pytest.approx(0.5, abs=1e-7)

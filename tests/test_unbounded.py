@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import math
+import pickle
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy import special
 
 import lsip
 from lsip.errors import LSIPError
+from lsip.expressions import far
+from lsip.expressions.interval import Interval
 
 inf = np.inf
 x = lsip.Variable(3, name="x", lower=-10, upper=10)
 z = lsip.Variable(name="z", lower=-100, upper=100)
 t = lsip.Index("t", lsip.Interval(0, inf))
 q = lsip.Index("q", lsip.Interval(0, 1))
+
+
+QUADRANT = lsip.Index("y", lsip.Box([0, 0], [inf, inf]))
 
 
 def solved(objective: object, *constraints: object) -> lsip.Solution:
@@ -123,10 +131,138 @@ def test_equalities_over_flat_and_finite_sets_mean_less() -> None:
     assert np.polynomial.polynomial.polyval([0, 1, 2], solution[x]) == pytest.approx(np.exp([0, 1, 2]))
 
 
+LINE, LATE = lsip.Index("l", lsip.Interval(-inf, inf)), lsip.Index("u", lsip.Interval(1, inf))
+OUTSIDE = lsip.Index("o", lsip.Interval(-inf, -2) | lsip.Interval(2, inf))
+PLANE = lsip.Index("p", lsip.Box([-inf, -inf], [inf, inf]))
+
+
+@pytest.mark.parametrize(
+    ("index", "function", "value"),
+    [
+        (t, lambda t: t * np.exp(-t), np.exp(-1)),
+        (t, lambda t: t**4 * np.exp(-t), 256 * np.exp(-4)),
+        (t, lambda t: (t * np.exp(-np.array([1.0, 2.0]) * t))[1], np.exp(-1) / 2),
+        (t, lambda t: np.exp2(-t) + np.expm1(-t) + 1, 2.0),
+        (t, lambda t: np.exp(-t) * np.sin(t), np.exp(-np.pi / 4) / np.sqrt(2)),
+        (t, lambda t: np.exp(-t) * np.log1p(t) * 0 + t / (1 + t**2), 0.5),
+        (t, lambda t: np.log1p(t) / (1 + t), np.exp(-1)),
+        (t, lambda t: -np.sin(t) / t, 0.21723362821122166),
+        (t, lambda t: -special.j0(t), 0.40275939570255297),
+        (t, np.arctan, np.pi / 2),
+        (t, lambda t: np.tanh(t - 3), 1.0),
+        (t, special.erf, 1.0),
+        (LINE, special.expit, 1.0),
+        (LINE, lambda u: -special.ndtr(u), 0.0),
+        (LINE, lambda u: 1 / (1 + u**2), 1.0),
+        (LINE, lambda u: u * np.exp(-(u**2)), np.exp(-0.5) / np.sqrt(2)),
+        (LINE, lambda u: np.exp(-(u**2) / 2 + 3 * u), np.exp(4.5)),
+        (LINE, lambda u: np.exp(-np.abs(u - 1)), 1.0),
+        (LATE, lambda u: np.sin(u) / u, np.sin(1)),
+        (LATE, lambda u: np.sqrt(u - 1) / u, 0.5),
+        (QUADRANT, lambda y: (y[0] + y[1]) * np.exp(-y[0] - y[1]), np.exp(-1)),
+        (PLANE, lambda y: y[0] * np.exp(-(y[0] ** 2) - y[1] ** 2), np.exp(-0.5) / np.sqrt(2)),
+        (PLANE, lambda y: y[1] / (1 + y @ y), 0.5),
+        (OUTSIDE, lambda u: 4 / u**2, 1.0),
+        (OUTSIDE, lambda u: 3 - u**2, -1.0),
+        (OUTSIDE, lambda u: u * np.exp(-np.abs(u)), 2 * np.exp(-2)),
+        (lsip.Index("b", lsip.Interval(0, 1) | lsip.Interval(2, inf)), lambda u: u * (3 - u), 2.0),
+        (lsip.Index("b", lsip.Interval(0, 0.5) | lsip.Interval(2, inf)), lambda u: u * np.exp(-u), np.exp(-0.5) / 2),
+    ],
+)
+def test_functions_with_limits(index: lsip.Index, function: Callable, value: float) -> None:
+    bound = lsip.Variable(name="z", lower=-100, upper=100)
+    problem = lsip.Problem(lsip.minimize(bound), [lsip.forall(index, bound >= function(index))])
+    solution = problem.solve(verbose=False)
+    assert solution.certified
+    assert solution.verify()
+    assert solution.value == pytest.approx(value, abs=1e-7, rel=1e-7)
+    for point in solution.active:
+        assert (point.direction is None) == bool(np.isfinite(point.point).all())
+    assert "~" not in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("rows", "value"),
+    [
+        (lambda t, x: x[0] + x[1] * t >= np.maximum(t - 2, 0), 1.0),
+        (lambda t, x: x[0] + x[1] * t >= np.sqrt(1 + t**2), 2.0),
+        (lambda t, x: x[0] + x[1] * t >= np.sqrt(t), 1.0),
+        (lambda t, x: x[0] + x[1] * t >= np.log(1 + t), np.log(2)),
+        (lambda t, x: (x[0] + x[1]) / (1 + t**2) >= 1 / (2 + t**2), 1.0),
+        (lambda t, x: x[0] + x[1] * np.exp(-t) >= np.arctan(t) * 2 / np.pi, 1.0),
+    ],
+)
+def test_rows_that_grow_or_vanish(rows: Callable, value: float) -> None:
+    w = lsip.Variable(2, name="w", lower=0, upper=50)
+    problem = lsip.Problem(lsip.minimize(w.sum()), [lsip.forall(t, rows(t, w))])
+    solution = problem.solve(verbose=False)
+    assert solution.certified
+    assert solution.value == pytest.approx(value, abs=1e-6)
+    assert pickle.loads(pickle.dumps(problem)).solve(verbose=False).value == solution.value
+    seen = np.concatenate([np.linspace(0, 50, 5000), 10.0 ** np.linspace(1, 5, 500)])
+    x_found = {w: solution[w]}
+    shift = rows(t, w).body.at({t: seen, **x_found})
+    assert (shift <= 1e-6 * (1 + seen**2)).all()
+
+
+@pytest.mark.parametrize("k", [0.0, 0.5, 1.0, 3.0, 12.0])
+def test_powers_and_decays_are_enclosed(k: float) -> None:
+    """r^-k exp(-1 / r) and three derivatives, against balls."""
+    flint = pytest.importorskip("flint")
+    rng, f = np.random.default_rng(0), far.decay(k)
+    with flint.ctx.workprec(4000):
+        for _ in range(60):
+            low = 10 ** rng.uniform(-3.5, 1)
+            u = np.array([[low], [low * (1 + 10 ** rng.uniform(-6, 1))]])
+            v = float(rng.uniform(u[0, 0], u[1, 0]))
+            x = flint.arb_series([flint.arb(v), 1], 4)
+            exact = (-1 / x).exp() * (-k * x.log()).exp()
+            box = Interval(u[:1], u[1:])
+            value = f(box)
+            for n, found in enumerate((value, f.first(box, value), f.second(box, value), f.third(box, value))):
+                assert found.lo.item() <= exact[n] * math.factorial(n) <= found.hi.item(), (k, n, u)
+    assert f(Interval(np.zeros((1, 1)), np.zeros((1, 1)))).hi.item() <= 1e-100 or k == 0
+
+
+@pytest.mark.parametrize("of", list(far.TAILS))
+def test_tails_are_enclosed(of: str) -> None:
+    """f(1 / r) and its derivatives, against balls."""
+    flint = pytest.importorskip("flint")
+    rng = np.random.default_rng(0)
+    reference = {
+        "sin": lambda u: u.sin(),
+        "cos": lambda u: u.cos(),
+        "erf": lambda u: u.erf(),
+        "erfc": lambda u: 1 - u.erf(),
+    }
+    reference["ndtr"] = lambda u: (1 + (u / flint.arb(2).sqrt()).erf()) / 2
+    with flint.ctx.workprec(4000):
+        for sign in (1, -1):
+            f = far.tail(of, sign)
+            for _ in range(40):
+                low = 10 ** rng.uniform(-1, 1) * rng.choice([0, 1, 1])
+                u = np.array([[low], [low * (1 + 10 ** rng.uniform(-6, 1)) + (low == 0)]])
+                v = max(float(rng.uniform(u[0, 0], u[1, 0])), 0.05)
+                box = Interval(u[:1], u[1:])
+                value = f(box)
+                if of == "j0":
+                    exact = [(sign / flint.arb(v)).bessel_j(0) / flint.arb(v).sqrt()]
+                else:
+                    exact = reference[of](sign / flint.arb_series([flint.arb(v), 1], 4))
+                each = (value, f.first(box, value), f.second(box, value), f.third(box, value))
+                for n, found in enumerate(each[: 1 if of == "j0" else 4]):
+                    assert found.lo.item() <= exact[n] * math.factorial(n) <= found.hi.item(), (of, sign, n, u, v)
+
+
 @pytest.mark.parametrize(
     ("attempt", "message"),
     [
-        (lambda: lsip.forall(t, z >= np.exp(-t)), "have to be polynomials in the index, of which the highest powers"),
+        (lambda: lsip.forall(t, z >= np.exp(t)), r"exp\(t\) grows faster than any power of the index"),
+        (lambda: lsip.forall(t, z >= np.sin(t)), "a wave or a logarithm is not dominated by a power of the index"),
+        (lambda: lsip.forall(t, z >= np.log(1 + t)), "a wave or a logarithm is not dominated"),
+        (lambda: lsip.forall(t, z >= np.exp(np.sin(t))), r"it is not known what .* is there|not dominated"),
+        (lambda: lsip.forall(QUADRANT, z >= np.exp(-QUADRANT[0])), "is not known what|not of one sign and size"),
+        (lambda: lsip.forall(t, z >= np.where(t <= 2, t, 0)), "it is not known what .* is there"),
         (lambda: lsip.forall((t, lsip.Index("u", lsip.Interval(0, inf))), z >= t), "only one index may be unbounded"),
         (lambda: lsip.Interval(0, inf) * lsip.Ball([0, 0], 1), "must be finite, because index sets are bounded"),
         (lambda: lsip.forall(q, x[0] + x[1] * q == np.exp(q)), "matched coefficient by coefficient where both sides"),
@@ -135,6 +271,8 @@ def test_equalities_over_flat_and_finite_sets_mean_less() -> None:
         (lambda: lsip.forall((q, lsip.Index("q", lsip.Interval(0, 1))), x[0] >= q), "two of one name: q, q"),
         (lambda: lsip.forall((q, q), x[0] >= q), "same index twice"),
         (lambda: lsip.forall(q, x[0] >= 1), "does not depend on q: leave it outside of forall"),
+        (lambda: OUTSIDE.domain.sample(3), "is unbounded"),
+        (lambda: OUTSIDE.domain.spread(3), "is unbounded"),
         (lambda: lsip.Interval(0, inf).where(lambda t: t >= 1), "is unbounded"),
         (lambda: lsip.linsip([1.0], [lsip.Family(lsip.Interval(0, inf), lambda y: y, lambda y: y[:, 0])]), "unbounded"),
     ],

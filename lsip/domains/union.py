@@ -46,8 +46,8 @@ class Union(Domain):
             )
         self._set(
             members=flat,
-            lower=constant(np.min([d.lower for d in flat], axis=0), "lower", 1),
-            upper=constant(np.max([d.upper for d in flat], axis=0), "upper", 1),
+            lower=constant(np.min([d.lower for d in flat], axis=0), "lower", 1, bounded=False),
+            upper=constant(np.max([d.upper for d in flat], axis=0), "upper", 1, bounded=False),
         )
 
     @property
@@ -95,6 +95,7 @@ class Union(Domain):
 
     def place(self, u: Array) -> Array:
         """Half of the cube by volume, half in equal parts, so that no member is left out however small."""
+        self._refuse_unbounded()
         _, volumes = self._volumes()
         picked, rest = choose(u[:, 0], volumes / volumes.sum() + 1 / len(self.members))
         u = np.column_stack([rest, u[:, 1:]])
@@ -106,6 +107,7 @@ class Union(Domain):
 
     def sample(self, n: int, seed: Seed = 0) -> Array:
         """Draw by volume, and keep a point of k overlapping members with probability 1/k."""
+        self._refuse_unbounded()
         rng = np.random.default_rng(seed)
         _, volumes = self._volumes()
         largest = [d for d, volume in zip(self.members, volumes, strict=True) if volume > 0]

@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import ModelError
 from .affine import enclosed
 from .arrangements import Gather, Sum
-from .divided_differences import Divided, at_limit, divided_difference
+from .divided_differences import TERMS, Divided, at_limit, divided_difference
 from .elementary import DERIVATIVES, FUNCTIONS
 from .graph import IRRATIONAL, Constant, Expression, Index, as_expression, in_order
 from .operations import Add, Apply, Divide, Multiply, Negate, Power
@@ -27,7 +27,6 @@ from .ring import NotPolynomialError, Polynomial, Ring, Terms, repeated
 from .steps import full_range
 from .sums import DoubleDouble
 
-MOST_FACTORS = 32  # that are divided out of one quotient, and terms that a power is written out in
 _divide: Callable[..., Any] = RULES["divide"]
 _multiply: Callable[..., Any] = RULES["multiply"]
 
@@ -81,7 +80,7 @@ def _without_common_zeros(a: Expression, b: Expression) -> Expression | None:
     indices = tuple(dict.fromkeys((*a.indices(), *b.indices())))
     found = False
     for w in _candidates(b, indices):
-        for _ in range(MOST_FACTORS):
+        for _ in range(TERMS):
             try:
                 slopes = [Slopes(w, indices).of(e) for e in (b, a)]
             except _NoSlopeError:
@@ -136,7 +135,7 @@ def same(a: Expression, b: Expression) -> bool:
 # ---- where a denominator may vanish ----------------------------------------------------------------------------------
 
 
-def _written(e: Expression, ring: Ring) -> dict[int, Terms | None]:
+def written(e: Expression, ring: Ring) -> dict[int, Terms | None]:
     """The nodes of a formula as polynomials in the index; None for those that are not."""
     found: dict[int, Terms | None] = {}
     for node in e.nodes():
@@ -163,7 +162,7 @@ def _linear(p: Polynomial) -> bool:
 def _candidates(b: Expression, indices: tuple[Index, ...]) -> Iterator[Expression]:
     """Functions that are affine in the index, and may vanish where a formula does."""
     ring = _ring(indices)
-    terms = _written(b, ring)
+    terms = written(b, ring)
     seen = set()
     for node in list(b.nodes()):
         own, found = terms[id(node)], []
@@ -175,7 +174,7 @@ def _candidates(b: Expression, indices: tuple[Index, ...]) -> Iterator[Expressio
             found += [as_expression(node.args[0] - float(c)) for c in EXACT.get(node.function.name, {}) if c]
         for w in found:
             w = _core(w, indices)
-            key = tuple(tuple(sorted(p.items())) for p in _written(w, ring)[id(w)] or [])
+            key = tuple(tuple(sorted(p.items())) for p in written(w, ring)[id(w)] or [])
             if key not in seen:
                 seen.add(key)
                 low, high = full_range(w)
@@ -186,7 +185,7 @@ def _candidates(b: Expression, indices: tuple[Index, ...]) -> Iterator[Expressio
 def _core(w: Expression, indices: tuple[Index, ...]) -> Expression:
     """One element, where all are multiples of it."""
     ring = _ring(indices)
-    terms = _written(w, ring)[id(w)]
+    terms = written(w, ring)[id(w)]
     if w.size <= 1 or terms is None or not all(map(_linear, terms)):
         return w
     first = terms[0]
@@ -198,7 +197,7 @@ def _core(w: Expression, indices: tuple[Index, ...]) -> Expression:
 def _roots(p: Polynomial) -> list[float]:
     """Doubles at which a polynomial in one coordinate is zero."""
     degree = max((e for (e,) in p), default=0)
-    if not 2 <= degree <= MOST_FACTORS:
+    if not 2 <= degree <= TERMS:
         return []
     near = np.roots([float(p.get((k,), Fraction(0))) for k in range(degree, -1, -1)])
     tried = {float(c) for v in near.tolist() for c in (round(v.real), round(v.real * 64) / 64, v.real)}
@@ -213,14 +212,14 @@ class Slopes:
 
     def __init__(self, w: Expression, indices: tuple[Index, ...]) -> None:
         self.w, self.ring = w, _ring(indices)
-        own = _written(w, self.ring)[id(w)]
+        own = written(w, self.ring)[id(w)]
         if own is None or not all(map(_linear, own)):
             raise _NoSlopeError
         self.own: Terms = own
 
     def of(self, e: Expression) -> Slope:
         """Of a formula; _NoSlopeError where it has none that is known."""
-        terms, found = _written(e, self.ring), dict[int, Slope]()
+        terms, found = written(e, self.ring), dict[int, Slope]()
         for node in in_order(e, lambda node: () if self._is_leaf(terms[id(node)]) else node.args):
             slope = self._affine(terms[id(node)], node)
             found[id(node)] = slope or self._made(node, [found[id(u)] for u in node.args])
@@ -309,12 +308,12 @@ class Slopes:
             raise _NoSlopeError
         if k == int(k) and k > 0 and not any(a.at.ravel()):
             return Slope(a.at, as_expression(u ** (k - 1.0) * a.quotient if k > 1 else a.quotient))
-        if k == int(k) and 0 < k <= MOST_FACTORS:
+        if k == int(k) and 0 < k <= TERMS:
             terms = [u ** float(i) * _number(a.at ** (int(k) - 1 - i)) for i in range(int(k))]
             return Slope(a.at ** int(k), as_expression(sum(terms[1:], terms[0]) * a.quotient))
-        if k == int(k) and -MOST_FACTORS <= k < 0:
+        if k == int(k) and -TERMS <= k < 0:
             return self.of(as_expression(1.0 / u**-k))
-        if k - 0.5 == int(k - 0.5) and 0 < k <= MOST_FACTORS:
+        if k - 0.5 == int(k - 0.5) and 0 < k <= TERMS:
             return self.of(as_expression(u ** (k - 0.5) * np.sqrt(u) if k > 1 else np.sqrt(u)))
         return self.of(as_expression(np.exp(k * np.log(u))))
 

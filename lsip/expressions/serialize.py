@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from ..errors import ModelError
 from ..schema import Tagged, demand
-from . import bessel, enclosed, monomials, splines  # noqa: F401  (each declares words)
+from . import bessel, divided_differences, enclosed, far, monomials, splines  # noqa: F401  (each declares words)
 from .elementary import DERIVATIVES, FUNCTIONS
 from .graph import WORDS, Expression, Index, Word, in_order
 from .limits import LIMITS

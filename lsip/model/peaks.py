@@ -86,23 +86,25 @@ def unseen(family: RowFamily) -> bool:
 def _followed(rows: RowFunctions) -> tuple[Array, bool]:
     """Such points, and whether there may be others that were not found.
 
-    Every column that may grow far beyond its sample is followed into the half of its box that promises more. It ends
-    where no more is hidden than was seen, or at its peak, where a value is about as large as the bound.
+    Every column, or side, that may grow far beyond its sample is followed into the half of its box that promises more.
+    It ends where no more is hidden than was seen, or at its peak, where a value is about as large as the bound.
     """
     domain, points = rows.domain, [np.zeros((0, rows.domain.dim))]
     if not rows.enclosable or rows.linear is not None:
         return points[0], False
 
     def largest(lower: Array, upper: Array, which: Ints) -> Array:
-        """The sizes of the coefficients of these rows over boxes; -inf where they are not known."""
-        box = rows.enclosed(lower, upper, which)[:, :-1]
+        """The sizes of the coefficients and sides of these rows over boxes; -inf where they are not known."""
+        box = rows.enclosed(lower, upper, which)
         size = np.maximum(np.abs(box.lo), np.abs(box.hi))
         return np.where(np.isnan(size), -np.inf, size)
 
-    seen = np.maximum(np.abs(_sampled(rows)[0]).max(axis=0), NOTHING)
+    a, b = _sampled(rows)
+    seen = np.maximum(np.abs(np.concatenate([a, b[:, :, None]], axis=2)).max(axis=0), NOTHING)
     p, k = seen.shape
     bounds = largest(np.tile(domain.lower, (p, 1)), np.tile(domain.upper, (p, 1)), np.arange(p))
     most = EFFORT.entries // max(k, 1)
+    bounds[:, -1] = np.where(np.isfinite(bounds[:, -1]), bounds[:, -1], 0.0)  # a side may have a pole, which is refused
     i, j = np.nonzero(bounds > TUNING.growth * seen)
     lost = len(i) > most
     i, j = i[:most], j[:most]

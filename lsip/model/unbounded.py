@@ -19,22 +19,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..domains import Box, Interval
+from ..domains import Box, Domain, Interval, Union
 from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Term, enclosed
 from ..expressions.graph import Expression, Index, as_expression
 from ..expressions.operands import Ints
 from ..expressions.parameter import Values
 from ..expressions.printing import text
-from ..expressions.ring import Polynomial, affine, substituted
+from ..expressions.ring import Polynomial, Ring, affine, substituted
+from ..expressions.substitution import numbers_of
 from ..expressions.sums import DoubleDouble
 from ..lifetime import remembered
 from ..oracles.base import Array
+from .far_out import FarOut, FarOutError, far_body
 from .identities import polynomials_of
 
 if TYPE_CHECKING:
     from .program import Layout
 
+Unbounded = tuple[Index, Domain, Ints, list[Any]]  # an index, its box, the coordinates without ends, and their shifts
 POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -62,7 +65,7 @@ class Placement:
     bounded: tuple[int, ...]  # its other coordinates, counted within it
     shifts: tuple[tuple[float, int], ...]  # the finite end, or 0, and the sign of every unbounded coordinate
     length: float
-    degrees: tuple[int, ...]
+    degrees: tuple[int | float, ...]
 
     def point(self, z: Array) -> tuple[Array, Array | None]:
         """A point (m,) of the part as one of the unbounded set; at infinity, with the direction (m,) there.
@@ -88,7 +91,7 @@ class Placement:
         """The coordinate that s is; None near the end."""
         return None if self.part.scale is None else self.start + self.part.scale
 
-    def divisor(self, names: tuple[str, ...], degree: int) -> str:
+    def divisor(self, names: tuple[str, ...], degree: float) -> str:
         """The power of the largest coordinate that a written row is divided by at infinity."""
         (axis, w) = next(
             (axis, sign * place)
@@ -105,6 +108,8 @@ class Placement:
         s, (y, _) = self.scale(z), self.point(z)
         if s:
             return value / s ** self.degrees[row], y
+        if self.degrees[row] < 0:
+            return 0.0, y
         return (value if value == 0 or not self.degrees[row] else float(np.copysign(np.inf, value))), y
 
 
@@ -118,9 +123,11 @@ def placements(layout: Layout | None) -> dict[tuple[int, int], tuple[Placement, 
     return found
 
 
-def power_text(base: str, power: int) -> str:
+def power_text(base: str, power: float) -> str:
     """A power as one writes it."""
-    return base + (str(power).translate(POWERS) if power > 1 else "")
+    if power < 0 or power != int(power):
+        return f"{base}^{power:g}"
+    return base + (str(int(power)).translate(POWERS) if power > 1 else "")
 
 
 def compactified(
@@ -132,33 +139,37 @@ def compactified(
     """
     unbounded = [i for i in indices if not i.domain.bounded]
     (endless, *more) = unbounded
-    if more or not isinstance(endless.domain, Interval | Box):
+    members = endless.domain.members if isinstance(endless.domain, Union) else (endless.domain,)
+    if more or not all(isinstance(box, Interval | Box) for box in members):
         raise ModelError(
-            f"{text(constraint)}: only one index may be unbounded, and its set must be an Interval or a Box; got "
-            f"{', '.join(f'{i.name} ∈ {i.domain}' for i in unbounded)}. Put all unbounded coordinates into one Box."
+            f"{text(constraint)}: only one index may be unbounded, and its set must be an Interval, a Box or a union "
+            f"of them; got {', '.join(f'{i.name} ∈ {i.domain}' for i in unbounded)}. Put all unbounded coordinates "
+            "into one Box."
         )
+    return [part for box in members for part in _compactified(indices, constraint, values, (endless, box))]
+
+
+def _compactified(
+    indices: tuple[Index, ...], constraint: Constraint, values: Values, over: tuple[Index, Domain]
+) -> list[tuple[tuple[Index, ...], Constraint, Placement]]:
+    """The same where an index ranges over one of the boxes that make up its set."""
+    endless, box = over
     found = polynomials_of(constraint.body, indices, values)
-    if found is None:
-        own = " Make a function of parameters, such as exp(p), a parameter of its own." if values else ""
-        raise ModelError(
-            f"{text(constraint)} for all {endless.name} ∈ {endless.domain}: over an unbounded set, both sides have to "
-            "be polynomials in the index, of which the highest powers decide far out. Substitute a bounded index, such "
-            f"as {endless.name} = s / (1 - s), and multiply with what makes both sides finite; or bound the set.{own}"
-        )
     starts = dict(zip(indices, accumulate((i.domain.dim for i in indices), initial=0), strict=False))
     start = starts[endless]
-    box = endless.domain
     free = np.flatnonzero(~(np.isfinite(box.lower) & np.isfinite(box.upper)))
     shifts = [_turned(box.lower[j], box.upper[j]) for j in free]
-    parts, offset = found
     axes = [start + int(j) for j in free]
+    if found is None:
+        return _charted(constraint, indices, values, (endless, box, free, shifts))
+    parts, offset = found
     moved = [[_shifted(p, axes, shifts) for p in part] for part in (*parts, offset)]
     exponent = _exponent(moved, axes)
     moved = [[_stretched(p, axes, exponent) for p in part] for part in moved]
     degrees = _degrees(constraint.body, moved, axes)
     others = {i: first for i, first in starts.items() if i is not endless}
     result = []
-    for part in _parts(endless, free, shifts, exponent):
+    for part in _parts(endless, box, free, shifts, exponent):
         body = _body(constraint.body, moved, degrees, axes, start, part, others, endless, free)
         result.append(
             (
@@ -176,6 +187,101 @@ def compactified(
             )
         )
     return result
+
+
+def _charted(
+    constraint: Constraint, indices: tuple[Index, ...], values: Values, unbounded: Unbounded
+) -> list[tuple[tuple[Index, ...], Constraint, Placement]]:
+    """The same for formulas that are no polynomials: far out, they are multiplied with powers of s."""
+    endless, box, free, shifts = unbounded
+    body, reason = constraint.body, ""
+    if values:
+        numbers = [numbers_of(e, values) for e in (*(t.coefficient for t in body.terms), body.offset)]
+        body = body.substituted({node: number for known in numbers for node, number in known.items()})
+    for exponent in (0, 1, 2, 4, 8, 16):  # each length is the square of the one before
+        try:
+            return [
+                (
+                    tuple(part.index if i is endless else i for i in indices),
+                    Constraint(made, False, constraint.origin, constraint.name),
+                    _placement(part, indices, unbounded, exponent, degrees),
+                )
+                for part in _parts(endless, box, free, shifts, exponent)
+                for made, degrees in [_body_on(body, part, indices, unbounded, exponent)]
+            ]
+        except FarOutError as error:
+            reason = reason or str(error)
+    raise ModelError(
+        f"{text(constraint)} for all {endless.name} ∈ {endless.domain}: {reason}. Divide both sides by what grows "
+        "fastest, or bound the set."
+    )
+
+
+def _placement(
+    part: Part,
+    indices: tuple[Index, ...],
+    unbounded: Unbounded,
+    exponent: int,
+    degrees: list[float],
+) -> Placement:
+    endless, _, free, shifts = unbounded
+    start = sum(i.domain.dim for i in indices[: indices.index(endless)])
+    return Placement(
+        part,
+        tuple(start + int(j) for j in free),
+        start,
+        tuple(j for j in range(endless.domain.dim) if j not in free),
+        tuple((float(shift), sign) for shift, sign, _ in shifts),
+        2.0**exponent,
+        tuple(int(d) if d == int(d) else d for d in degrees),
+    )
+
+
+def _body_on(
+    body: Affine,
+    part: Part,
+    indices: tuple[Index, ...],
+    unbounded: Unbounded,
+    exponent: int,
+) -> tuple[Affine, list[float]]:
+    """The rows on one part, and what they are multiplied with there."""
+    endless, _, free, shifts = unbounded
+    starts = dict(zip(indices, accumulate((i.domain.dim for i in indices), initial=0), strict=False))
+    start, z = starts[endless], np.reshape(part.index, (-1,))
+    axes = [start + int(j) for j in free]
+    bounded = [j for j in range(endless.domain.dim) if j not in free]
+    places: dict[int, Any] = {start + j: z[k] for k, j in enumerate(bounded)}
+    for axis, w in zip(axes, part.shape, strict=True):
+        places[axis] = z[w] if isinstance(w, int) else w
+    if part.scale is None:
+        for axis, (shift, sign, _) in zip(axes, shifts, strict=True):
+            places[axis] = float(shift) + sign * 2.0**exponent * places[axis]
+        own = [places[start + j] for j in range(endless.domain.dim)]
+        near: Any = np.stack(own) if endless.shape else own[0]
+        return body.substituted({endless: as_expression(near)}), [0.0] * body.size
+    for index, first in starts.items():
+        if index is not endless:
+            places |= {first + k: index[k] if index.shape else index for k in range(index.domain.dim)}
+
+    def leaf(polynomials: list[Polynomial]) -> dict[int, list[Any]]:
+        """By their degrees far out, the coefficients of powers of 1 / s; None where an element has no such power."""
+        found: dict[int, list[Any]] = {}
+        for k, p in enumerate(_stretched(_shifted(p, axes, shifts), axes, exponent) for p in polynomials):
+            for e, c in p.items():
+                powers = [places[j] ** float(n) for j, n in enumerate(e) if n]
+                parts = found.setdefault(sum(e[a] for a in axes), [None] * len(polynomials))
+                parts[k] = (0.0 if parts[k] is None else parts[k]) + reduce(mul, powers, _rounded(c))
+        return found or {0: [0.0] * len(polynomials)}
+
+    ring = Ring(sum(i.domain.dim for i in indices), starts)
+    instead: dict[Expression, Expression] = {i: i for i in indices if i is not endless}
+    return far_body(body, FarOut(z[part.scale], ring, leaf), instead)
+
+
+def _rounded(c: Fraction) -> Expression:
+    """A fraction as a number of formulas."""
+    value = float(c)
+    return enclosed(DoubleDouble(np.array(value), np.array(float(c - Fraction(value)))))
 
 
 def _turned(low: float, high: float) -> tuple[Fraction, int, bool]:
@@ -221,21 +327,24 @@ def _degrees(body: Affine, moved: list[list[Polynomial]], axes: list[int]) -> li
 
 
 @remembered
-def _known_parts(endless: Index) -> dict[int, tuple[Part, ...]]:
-    """By the exponent."""
+def _known_parts(endless: Index) -> dict[tuple[int, Domain], tuple[Part, ...]]:
+    """By the exponent and the box."""
     return {}
 
 
-def _parts(endless: Index, free: Ints, shifts: list[tuple[Fraction, int, bool]], exponent: int) -> tuple[Part, ...]:
+def _parts(
+    endless: Index, box: Domain, free: Ints, shifts: list[tuple[Fraction, int, bool]], exponent: int
+) -> tuple[Part, ...]:
     """The part near the end, and one for every side on which a coordinate may be the largest; the same for all rows."""
     kept = _known_parts(endless)
-    if exponent not in kept:
-        kept[exponent] = tuple(_made(endless, free, shifts, exponent))
-    return kept[exponent]
+    if (exponent, box) not in kept:
+        kept[exponent, box] = tuple(_made(endless, box, free, shifts, exponent))
+    return kept[exponent, box]
 
 
-def _made(endless: Index, free: Ints, shifts: list[tuple[Fraction, int, bool]], exponent: int) -> Iterator[Part]:
-    box = endless.domain
+def _made(
+    endless: Index, box: Domain, free: Ints, shifts: list[tuple[Fraction, int, bool]], exponent: int
+) -> Iterator[Part]:
     bounded = [j for j in range(box.dim) if j not in free]
     sides = [(-1.0 if both else 0.0, 1.0) for _, _, both in shifts]
     low, high = [float(box.lower[j]) for j in bounded], [float(box.upper[j]) for j in bounded]
@@ -259,7 +368,9 @@ def _names(endless: Index, shifts: list[tuple[Fraction, int, bool]], exponent: i
     """What the indices of the parts are called: t and 1/t, or t/4 and 4/t, where the index is a number."""
     length = f"{2.0**exponent:.6g}"
     over = f"/{length}" if exponent else ""
-    if not endless.domain.scalar:
+    if not shifts:
+        yield endless.name
+    if not endless.domain.scalar or not shifts:
         yield from (f"{endless.name}{over}~{k}" for k in count())
     ((shift, sign, _),) = shifts
     end, name = f"{float(abs(shift)):.6g}", endless.name
@@ -299,9 +410,7 @@ def _body(
             powers = [places[k] ** float(n) for k, n in enumerate(e) if n]
             if part.scale is not None and (left := degree - sum(e[a] for a in axes)):
                 powers.append(z[part.scale] ** float(left))
-            value = float(c)
-            number = enclosed(DoubleDouble(np.array(value), np.array(float(c - Fraction(value)))))
-            total = total + reduce(mul, powers, number)
+            total = total + reduce(mul, powers, _rounded(c))
         return as_expression(total)
 
     terms = []

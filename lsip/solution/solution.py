@@ -44,12 +44,26 @@ DRAWN: Registered[Callable[..., Any]] = Registered(
 
 @dataclass(frozen=True, eq=False)
 class Solution(Result):
-    """The answer, and what is known about it.
+    """The answer of a solve: a point, bounds on the optimal value, and a proof.
 
     `lower <= optimum <= upper` in the sense of the objective as it was written, and `value` lies between them, too;
     `gap` is their distance, relative to the larger of them in size.
     When `certified`, these are theorems: `x` satisfies every constraint for every index, and `certificate` holds the
     proof.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    >>> above = lsip.forall(t, x[0] + x[1] * t >= t**2, name="above")
+    >>> problem = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [above])
+    >>> solution = problem.solve(verbose=False)
+    >>> print(solution.status.name, solution.certified, solution[x].round(6))
+    OPTIMAL True [0. 1.]
+    >>> solution.lower <= 0.5 <= solution.upper
+    True
+    >>> sorted(round(float(active.point[0]), 6) for active in solution.active)
+    [0.0, 1.0]
     """
 
     @property

@@ -22,6 +22,7 @@ from . import (
     hard_sets,
 )
 from .draw import SETS, Rng, any_set
+from .far_out import far_out
 from .models import Model
 from .natural import natural
 from .planted import Plan, planted
@@ -58,6 +59,7 @@ CLASSES: dict[str, Callable[[Rng], Model]] = {
     "points": hard_functions.points,
     "edges": hard_functions.edges,
     "removable": removable,
+    "far_out": far_out,
     "thin_set": hard_functions.thin_set,
     "touching": hard_functions.touching,
     "flat_set": hard_sets.flat_set,
