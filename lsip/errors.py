@@ -4,7 +4,7 @@ from .legible import legibly
 
 
 class LSIPError(Exception):
-    """Root of all errors raised on purpose by this toolkit."""
+    """The base class of all errors of lsip."""
 
     @legibly
     def __str__(self) -> str:
@@ -16,11 +16,11 @@ class LSIPError(Exception):
 
 
 class ModelError(LSIPError, ValueError):
-    """A model, domain or option that cannot mean anything: wrong shape, empty set, undefined coefficient."""
+    """An invalid model, domain or option: wrong shape, empty set, undefined coefficient."""
 
 
 class UsageError(ModelError):
-    """A word on the command line that a command does not know; the message says which ones it does."""
+    """An unknown word on the command line; the message lists the known ones."""
 
 
 class NotAffineError(ModelError, TypeError):
@@ -44,7 +44,7 @@ class ProofError(LSIPError, AssertionError):
 
 
 class RoundingError(LSIPError, ArithmeticError):
-    """The floating-point state of this thread is not the ordinary one, so that nothing could be proven."""
+    """The floating-point state of this thread (rounding mode, denormals) does not allow proofs."""
 
 
 class MissingExtraError(LSIPError, ImportError):
@@ -52,4 +52,4 @@ class MissingExtraError(LSIPError, ImportError):
 
 
 class OutOfTime(LSIPError, TimeoutError):  # noqa: N818
-    """A time limit has passed before an answer was found; nothing was found to be wrong."""
+    """A time limit passed before there was an answer."""

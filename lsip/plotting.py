@@ -152,6 +152,8 @@ def _figure(rows: int, columns: int, domains: Sequence[Domain] = ()) -> Figure:
 
     flat = all(domain.dim == 1 for domain in domains)
     size = (max(7.5, 4.8 * columns), 4.2 * rows) if flat else (6.6 * columns, 5.4 * rows)
+    if not flat and rows == columns == 1 and domains[0].dim == 2:  # as low as a wide set is
+        size = size[0], min(size[1], max(3.2, 4.6 / _shape(np.asarray(domains[0].upper - domains[0].lower)) + 1.1))
     picture = Picture(figsize=size, layout="constrained")
     FigureCanvasAgg(picture)
     picture.subplots(rows, columns)
@@ -247,7 +249,9 @@ def _draw_map(
         colours = _colours(largest)
         axes.scatter(trial[:, i], trial[:, j], c=largest, s=np.clip(2e4 / len(trial), 9, 60), linewidth=0, **colours)
         near: NDArray[np.bool_] = np.ones(len(points), dtype=bool)
-        note = f"{len(trial)} points of the index set" + (", seen along the other axes" if domain.dim > 2 else "")
+        note = f"{len(np.unique(trial, axis=0))} points of the index set" + (
+            ", seen along the other axes" if domain.dim > 2 else ""
+        )
     else:
         cut = sampled.slices(violation, domain, points, 1)[0]
         (i, j), worst = cut.axes, cut.through
@@ -276,15 +280,20 @@ def _draw_map(
     axes.set_xlabel(_axis_name(family, i))
     axes.set_ylabel(_axis_name(family, j))
     axes.spines[["left", "bottom"]].set_visible(False)
-    if 0.2 < width[i] / width[j] < 5:
-        axes.set_aspect("equal")
     from matplotlib.cm import ScalarMappable
 
     figure = axes.get_figure()
     assert figure is not None
+    if 0.6 < _shape(width[[i, j]]) < (5 if len(figure.axes) == 1 else 1.7):  # else most of the panel would be blank
+        axes.set_aspect("equal")
     bar = figure.colorbar(ScalarMappable(**colours), ax=axes, shrink=0.9, pad=0.02)
     bar.set_label(MEANING, fontsize=9.5)
     bar.outline.set_visible(False)
+
+
+def _shape(width: Array) -> float:
+    """How many times as wide as high a plane set is."""
+    return float(width[0] / width[1]) if width[1] > 0 and np.isfinite(width).all() else 1.0
 
 
 def _image(axes: Axes, u: Array, v: Array, values: Array, colours: dict[str, Any]) -> None:
@@ -374,8 +383,11 @@ def _draw_variables(solution: Solution) -> Figure:
         values = solution.x[start:end]
         axes.set_title(_short(name, 60))
         if len(shape) == 2 and min(shape) > 1:
-            drawn = axes.imshow(values.reshape(shape), aspect="auto", interpolation="nearest", **_centred(values))
+            drawn = axes.imshow(values.reshape(shape), aspect="auto", interpolation="nearest", **_cells(values))
             figure.colorbar(drawn, ax=axes, shrink=0.9, pad=0.02)
+            axes.set(xlabel="column", ylabel="row")
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
             continue
         axes.bar(np.arange(len(values)), values, color=SLACK, width=0.8)
         axes.axhline(0, color=TIGHT, linewidth=1)
@@ -388,9 +400,13 @@ def _draw_variables(solution: Solution) -> Figure:
     return figure
 
 
-def _centred(values: Array) -> dict[str, Any]:
-    """Red above zero and blue below, white at it."""
+def _cells(values: Array) -> dict[str, Any]:
+    """Shades of blue from zero on where values have one sign; else red above zero and blue below, white at it."""
     reach = float(np.abs(values).max()) or 1.0
+    if values.min() >= 0:
+        return {"cmap": "Blues", "vmin": 0.0, "vmax": reach}
+    if values.max() <= 0:
+        return {"cmap": "Blues_r", "vmin": -reach, "vmax": 0.0}
     return {"cmap": "RdBu_r", "vmin": -reach, "vmax": reach}
 
 
@@ -421,7 +437,11 @@ def _draw_convergence(panels: Sequence[Axes], solution: Solution) -> None:
     for axes in panels:
         axes.set_yscale("log")
         axes.set_xlabel("iteration")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xlim(steps[0] - 0.5, steps[-1] + 0.5)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        low, high = axes.get_ylim()
+        if high < 100 * low:  # else ticks are written with an offset
+            axes.set_ylim(low / 10, high * 10)
         axes.grid(axis="y", color="#e5e7eb", linewidth=0.8)
         axes.set_axisbelow(True)
         if axes.get_legend_handles_labels()[0]:

@@ -194,7 +194,16 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False)
 class OptimisticSet:
-    """Transition probabilities within `radius` of `centre`, entry by entry (and within 0 and 1)."""
+    """Transition probabilities within `radius` of `centre`, entry by entry (and within 0 and 1).
+
+    Examples
+    --------
+    >>> import envs
+    >>> mdp = envs.sewage(states=3, actions=2, gamma=0.9, seed=0)
+    >>> models = mdp.sample(per_pair=1_000, seed=0).optimistic_set(delta=0.01)
+    >>> bool(models.contains(mdp.P))
+    True
+    """
 
     centre: Array  # (S, A, S)
     radius: Array  # (S, A, S)

@@ -10,7 +10,7 @@ from lsip.model import Answer
 
 
 class InfeasibleError(lsip.LSIPError):
-    """No policy keeps every constraint; `points` are the index points whose constraints contradict each other."""
+    """No policy satisfies every constraint; the constraints at the index points `points` contradict each other."""
 
     def __init__(
         self,
@@ -23,19 +23,19 @@ class InfeasibleError(lsip.LSIPError):
 
 
 class NoGoodPolicyWarning(UserWarning):
-    """The policy that was asked for has broken a constraint, because no iterate so far has kept them all."""
+    """The returned policy violates a constraint, because no iterate so far satisfies all of them."""
 
 
 class GivenCodeError(lsip.ModelError, RuntimeError):
-    """Code that a learner was given has failed: a callback, an environment, a policy, …; its own error is the cause."""
+    """Your code has failed in a learner: a callback, an environment, a policy, …; its error is the cause."""
 
 
 class OracleError(GivenCodeError):
-    """An oracle has failed, or what it found is no number."""
+    """An oracle has failed, or its result is not a number."""
 
 
 class OracleWarning(UserWarning):
-    """An oracle has failed, and another one was asked instead."""
+    """An oracle has failed, and the fallback oracle was used."""
 
 
 @contextmanager

@@ -171,7 +171,7 @@ class TemporalDifference:
 
 @dataclass(frozen=True)
 class Exact:
-    """The visits themselves, by solving for them: needs a known model."""
+    """Exact evaluation by solving a linear system; needs a known model."""
 
     needs_model: ClassVar[bool] = True
 

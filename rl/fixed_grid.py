@@ -14,7 +14,7 @@ from . import validation
 
 @dataclass(frozen=True)
 class FixedGrid:
-    """An oracle that looks at the same uniform grid every time, `per_axis` points along each axis."""
+    """An oracle that evaluates the same uniform grid in each call, with `per_axis` points along each axis."""
 
     per_axis: int
     candidates: ClassVar[bool] = False  # what a constraint suggests besides is not for this oracle

@@ -68,6 +68,13 @@ class Plan:
 
     `value` is V_r of the policy in its model; `lower <= optimum <= upper` holds for the best policy (and, for
     `si_crl`, the best model of the optimistic set).
+
+    Examples
+    --------
+    >>> import envs, rl
+    >>> best = rl.plan(envs.sewage(states=3, actions=2, gamma=0.9, seed=0))
+    >>> best.certified, best.policy.shape
+    (True, (3, 2))
     """
 
     policy: Array  # (S, A)

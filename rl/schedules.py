@@ -13,7 +13,7 @@ Schedule = float | Callable[[float], float]
 
 @dataclass(frozen=True)
 class Linear:
-    """From one number to another, in a straight line."""
+    """A linear schedule from one number to another."""
 
     start: float
     end: float = 0.0

@@ -33,6 +33,14 @@ class Learned(Plan):
     """What SI-CRL returns: the policy, and its value in the most optimistic model, `model`.
 
     With the probability that `failure` leaves, the true optimum is at most `upper`.
+
+    Examples
+    --------
+    >>> import envs, rl
+    >>> mdp = envs.sewage(states=3, actions=2, gamma=0.9, seed=0)
+    >>> learned = rl.si_crl(mdp.sample(per_pair=10_000, seed=0), mdp.specification, delta=0.01)
+    >>> learned.policy.shape
+    (3, 2)
     """
 
     models: OptimisticSet | None = field(repr=False, default=None)

@@ -44,7 +44,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Specification:
-    """All that is known of a SICMDP before any data: everything but the transition probabilities.
+    """A SICMDP without its transition probabilities: everything that is known before there are data.
 
     Parameters
     ----------
@@ -60,6 +60,14 @@ class Specification:
         How many of the last states cost nothing, whatever y is.
     steps
         Of a model that ends: how many (discounted) steps it has, as `rl.finite_horizon` says.
+
+    Examples
+    --------
+    >>> import envs
+    >>> mdp = envs.sewage(states=3, actions=2, gamma=0.9, seed=0)
+    >>> known = mdp.specification  # all but the transitions
+    >>> known.with_transitions(mdp.P).P.shape
+    (3, 2, 3)
     """
 
     r: Any

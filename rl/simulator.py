@@ -44,7 +44,7 @@ TUNING = DrawTuning()
 
 @runtime_checkable
 class Simulator(Protocol):
-    """Many copies of a finite world, moved at once. Anything with these three names can be learned from."""
+    """Many copies of a finite environment that move at once. A class with these three names is a simulator."""
 
     specification: Specification
 

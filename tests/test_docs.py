@@ -216,6 +216,30 @@ def test_every_public_name_has_a_docstring():
     assert empty == []
 
 
+def test_every_class_of_lsip_has_an_example():
+    classes = {n: t for n, t in public_names.public_names().items() if isinstance(t, type) and n.count(".") == 1}
+    mine = {n: t for n, t in classes.items() if n.startswith("lsip.") and not issubclass(t, Exception)}
+    assert [n for n, t in mine.items() if ">>>" not in (_own_docstring(t) or "")] == []
+
+
+def test_prose_behind_parameters_is_a_section_of_its_own():
+    lines = [
+        "Sum.",
+        "",
+        "Parameters",
+        "----------",
+        "a, b : numbers",
+        "    or arrays",
+        "",
+        "Both are finite: 1 : 2.",
+        "",
+    ]
+    noted = plain_docstrings.with_notes([*lines, "Examples", "--------", ">>> 1"])
+    assert noted[7:10] == ["Notes", "-----", "Both are finite: 1 : 2."]
+    assert noted[-3:] == ["Examples", "--------", ">>> 1"]
+    assert plain_docstrings.with_notes(lines[:6]) == lines[:6]
+
+
 def _own_docstring(thing: Any) -> str | None:
     """The docstring that was written for it, not one that a dataclass makes up or that is inherited."""
     found = vars(thing).get("__doc__") if isinstance(thing, type) else getattr(thing, "__doc__", None)

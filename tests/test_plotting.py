@@ -177,3 +177,27 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(builtins, "__import__", fail)
     with pytest.raises(MissingExtraError, match=r'pip install "lsip\[plot\]"'):
         plot_solution(solution(Interval(0, 1)))
+
+
+def test_matrices_have_whole_ticks_and_shades_of_one_colour() -> None:
+    x, t = lsip.Variable((3, 4), name="X", lower=0, upper=2), lsip.Index("t", lsip.Interval(0, 1))
+    solution = lsip.Problem(lsip.maximize(x.sum()), [lsip.forall(t, x.sum() * t <= 4)]).solve(verbose=False)
+    axes = plot_solution(solution, kind="variables").axes[0]
+    for ticks in (axes.get_xticks(), axes.get_yticks()):
+        assert (ticks == np.round(ticks)).all()
+    assert axes.images[0].get_clim()[0] == 0, "no value is negative"
+    convergence = plot_solution(solution, kind="convergence").axes
+    for panel in convergence[:2]:
+        low, high = panel.get_xlim()
+        inside = [tick for tick in panel.get_xticks() if low <= tick <= high]
+        assert inside == [round(tick) for tick in inside]
+
+
+def test_a_wide_set_makes_a_low_picture() -> None:
+    h, sizes = lsip.Variable(name="h"), []
+    for domain in (lsip.Ellipsoid([0, 0], [4, 1]), lsip.Box([0, 0], [1, 1])):
+        y = lsip.Index("y", domain)
+        solution = lsip.Problem(lsip.minimize(h), [lsip.forall(y, h >= np.sin(y[0] + y[1]))]).solve(verbose=False)
+        sizes.append(plot_solution(solution).get_size_inches())
+    assert sizes[0][1] < 0.7 * sizes[1][1]
+    assert sizes[0][0] == sizes[1][0]

@@ -29,6 +29,13 @@ class Entry:
     `status` is one of ``"optimal"`` (the value is attained), ``"infimum"`` (finite, not attained), ``"gap"`` (the limit
     of the finite relaxations differs from the value), ``"infeasible"`` and ``"unbounded"``. `value` is that of the
     objective as declared: NaN when infeasible, an infinity when unbounded.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> entry = lsip.catalogue.get("tfi2_tan_n3")
+    >>> entry.name, round(entry.value, 4), type(entry.build()).__name__
+    ('tfi2_tan_n3', 0.649, 'Problem')
     """
 
     name: str

@@ -22,7 +22,7 @@ def names() -> tuple[str, ...]:
 
 @checked(name=Words)
 def get(name: str) -> Entry:
-    """The problem of that name; a `ModelError` suggests similar names when there is none."""
+    """The problem with this name; a `ModelError` suggests similar names if there is none."""
     if name in REGISTRY:
         return REGISTRY[name]
     containing = [other for other in REGISTRY if name and name in other]

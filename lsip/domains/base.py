@@ -77,9 +77,16 @@ class Cell:
 class Domain(ABC):
     """A nonempty compact set of index points y in R^m. Immutable; equal when built from equal arguments.
 
-    An Interval and a Box may lack ends; only `lsip.forall` knows what to do with them then.
+    An Interval and a Box may be unbounded; use such a set in `lsip.forall` only.
 
     Methods that take points accept one point (m,), many (N, m) and, when m = 1, many numbers (N,).
+
+    Examples
+    --------
+    >>> import lsip
+    >>> disc = lsip.Ball([0, 0], 2)
+    >>> disc.dim, disc.contains([[1, 1], [2, 2]]).tolist(), disc.project([[3, 0]]).tolist()
+    (2, [True, False], [[2.0, 0.0]])
     """
 
     scalar: ClassVar[bool] = False  # True when the index is a number t rather than a vector y

@@ -321,7 +321,7 @@ class Variable(Affine, Generic[Value]):
     complex
         Whether its values are complex: `real` and `imag` are two variables of the problem.
 
-    After `Problem.solve`, `value` is what the solution has for it.
+    After `Problem.solve`, `value` holds its optimal value.
 
     Examples
     --------
@@ -544,7 +544,18 @@ class Variable(Affine, Generic[Value]):
 
 @dataclass(frozen=True, eq=False)
 class Constraint(Statement):
-    """body <= 0 or body == 0, element by element."""
+    """body <= 0 or body == 0, element by element.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> x = lsip.Variable(2, name="x")
+    >>> cap = (x.sum() <= 3).named("cap")
+    >>> print(cap)
+    cap: Σ x ≤ 3
+    >>> print(cap.violation({x: [1, 4]}))
+    2.0
+    """
 
     body: Affine
     equality: bool

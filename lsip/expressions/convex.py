@@ -85,7 +85,18 @@ class Atoms:
 
 
 class Convex(Operators["Convex | Affine | Expression", "Convex", Constraint]):
-    """An array of sums: what is affine in the variables, and support functions with signs."""
+    """A convex or concave expression: an affine array plus absolute values, maxima, minima and norms.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> import numpy as np
+    >>> x = lsip.Variable(2, name="x")
+    >>> length = np.linalg.norm(x - np.array([3.0, 4.0]))
+    >>> problem = lsip.Problem(lsip.minimize(length), [x.sum() <= 1])
+    >>> round(problem.solve(verbose=False).value, 6)
+    4.242641
+    """
 
     def __init__(self, affine: Affine, atoms: Iterable[Atoms]) -> None:
         self.affine, self.shape = affine, affine.shape

@@ -246,7 +246,7 @@ def _directed(
 
 
 def psd(matrix: Affine | Expression | Array | Sequence[object]) -> ConvexConstraint:
-    """A symmetric matrix, affine in the variables, has no negative eigenvalue.
+    """The constraint that a symmetric matrix, affine in the variables, has no negative eigenvalue.
 
     With an index in it, `lsip.forall(y, lsip.psd(M))` says so for all y.
 

@@ -24,7 +24,7 @@ class EntrySlice(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DecisionRule:
-    """A decision as a polynomial of data, or as one that is affine in pieces: call it with what has been seen.
+    """An optimal rule: a polynomial or piecewise affine function of the data. Call it with observed data.
 
     Parameters
     ----------
@@ -39,6 +39,16 @@ class DecisionRule:
     parts
         That the last coefficients belong to, where the rule is one in pieces: how much the slope along an entry is more
         between two numbers than below all of them, times what of the entry lies there.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> z = lsip.Index("z", lsip.Interval(0, 1))
+    >>> order, worst = lsip.Rule(of=z, name="order"), lsip.Variable(name="worst")
+    >>> cover = lsip.forall(z, [order >= 1 + z, order <= worst])
+    >>> rule = lsip.Problem(lsip.minimize(worst), [cover]).solve(verbose=False)[order]
+    >>> type(rule).__name__, round(float(rule(1.0)), 6)
+    ('DecisionRule', 2.0)
     """
 
     name: str

@@ -122,6 +122,15 @@ class Expression(Operators["Expression", "Expression", "Condition"]):
 
     A subclass declares an operation. `forward` is needed; so is `with_args`, if it has arguments, and an `op`, if files
     and proofs are to have a word for it.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> import numpy as np
+    >>> t = lsip.Index("t", lsip.Interval(0, 1))
+    >>> wave = np.sin(3 * t) + t**2
+    >>> print(wave, wave.at({t: [0.0, 1.0]}).round(4))
+    sin(3 t) + t² [0.     1.1411]
     """
 
     op: ClassVar[str] = ""  # its word in files, proofs and the kernel

@@ -115,8 +115,8 @@ class Operators(Generic[Taken, Made, Told]):
 
     def __bool__(self) -> bool:
         raise ModelError(
-            "An expression cannot be used as a bool. Write `0 <= e` and `e <= 1` as two constraints, not "
-            "`0 <= e <= 1`; use np.where(condition, a, b) instead of `if`."
+            "An expression cannot be used as a bool. Write `0 <= e` and `e <= 1` as two constraints instead of "
+            "`0 <= e <= 1`, and np.where(condition, a, b) instead of `if`."
         )
 
     def _no_number(self, *_: object) -> NoReturn:

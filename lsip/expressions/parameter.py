@@ -21,7 +21,7 @@ _NUMBER = count()
 
 
 class Parameter(Expression):
-    """Numbers that enter a model by name, wherever data may: assign `value`, and solve again.
+    """A number or array in a model that can change between solves: assign `value`, and solve again.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ Seen = Expression | Sequence["Seen"] | None
 
 
 class Rule(Affine):
-    """A decision that depends on entries of an index: within `forall`, it stands where a variable could.
+    """A decision that depends on entries of an index. Use it like a variable inside of `forall`.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ def integral(expression: Affine | Expression, index: Indices) -> Affine:
 
 
 def expectation(expression: Affine | Expression, index: Indices, over: object = None) -> Affine:
-    """The mean of what is affine in x and any function of a random index: affine in x, with enclosed coefficients.
+    """The expectation over a random index of an expression that is affine in x. The result is affine in x.
 
     Parameters
     ----------

@@ -125,7 +125,7 @@ Value = Affine | Convex | Expression | float | NDArray[Any]  # what an objective
 
 
 def minimize(expression: Value, *, over: Index | Sequence[Index] | None = None) -> Objective:
-    """The objective of a minimisation: affine, or convex as absolute values, maxima and norms are.
+    """Minimise an affine or convex expression, such as an absolute value, a maximum or a norm.
 
     With an index, or several, that it is `over`: the largest value for all of them.
 
@@ -143,7 +143,7 @@ def minimize(expression: Value, *, over: Index | Sequence[Index] | None = None) 
 
 
 def maximize(expression: Value, *, over: Index | Sequence[Index] | None = None) -> Objective:
-    """The objective of a maximisation: affine, or concave as minima are; the smallest value for all indices `over`."""
+    """Maximise an affine or concave expression; with `over`, its smallest value over all values of these indices."""
     return objective_of(expression, True, over)
 
 

@@ -124,6 +124,16 @@ class Program(Solvable):
 
     All arrays are read-only, for what is found out about a program is kept as long as it is; another one is made with
     `dataclasses.replace`.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    >>> above = lsip.forall(t, x[0] + x[1] * t >= t**2, name="above")
+    >>> problem = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [above])
+    >>> program = problem.compile()
+    >>> program.n, len(program.families), program.c
+    (2, 1, array([1. , 0.5]))
     """
 
     c: Array

@@ -4,7 +4,20 @@ from enum import Enum
 
 
 class Status(Enum):
-    """The end of a solve, as a sentence."""
+    """How a solve ended; the value of each member is a sentence.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    >>> above = lsip.forall(t, x[0] + x[1] * t >= t**2, name="above")
+    >>> problem = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [above])
+    >>> solution = problem.solve(verbose=False)
+    >>> solution.status is lsip.Status.OPTIMAL
+    True
+    >>> print(solution.status.value)
+    Proven: the point is feasible for every index, and no feasible point is better by more than the gap.
+    """
 
     OPTIMAL = "Proven: the point is feasible for every index, and no feasible point is better by more than the gap."
     UNCERTIFIED = (

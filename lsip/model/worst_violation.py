@@ -25,7 +25,18 @@ Values = ArrayLike | Mapping[Variable, ArrayLike]  # of all variables in a row, 
 @legible_repr
 @dataclass(frozen=True, eq=False)
 class WorstViolation:
-    """The largest value of a(y) x - b(y) over all constraints and index points: positive where x is infeasible."""
+    """The largest value of a(y) x - b(y) over all constraints and index points: positive where x is infeasible.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    >>> above = lsip.forall(t, x[0] + x[1] * t >= t**2, name="above")
+    >>> problem = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [above])
+    >>> worst = problem.worst_violation({x: [0.0, 0.9]})
+    >>> round(worst.value, 6), worst.point, worst.certified
+    (0.1, array([1.]), True)
+    """
 
     value: float  # attained at `point`
     bound: float  # proven: no index point has more; inf where a black box allows no proof, or it may grow without end

@@ -34,6 +34,15 @@ class AdaptiveSearch:
         Values this little below the target count as violations.
     seconds
         Stop refining after this long. The deadline of a solve counts, too.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> t, h = lsip.Index("t", lsip.Interval(0, 1)), lsip.Variable(name="h", lower=0, upper=2)
+    >>> problem = lsip.Problem(lsip.minimize(h), [lsip.forall(t, h >= t * (1 - t))])
+    >>> solution = problem.solve(oracle=lsip.oracles.AdaptiveSearch(), tol=1e-3, verbose=False)
+    >>> round(solution.value, 2), solution.certified
+    (0.25, False)
     """
 
     tol: float = 0.0

@@ -12,7 +12,7 @@ from .base import Array, Ints, Oracle, Separation, Violation, Work, check_violat
 
 
 def ask(oracle: Oracle, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
-    """What an oracle finds; refuse what no `Separation` can be."""
+    """Call an oracle and check its result."""
     own, name = type(oracle).__module__.startswith("lsip."), type(oracle).__name__
     having("oracle", oracle, "maximise", "lsip.oracles.BranchAndBound()")
     if not own:

@@ -36,7 +36,7 @@ OWN_WORD = "the bound is the oracle's own word"
 
 
 class Work(NamedTuple):
-    """What is left of a proof, about: boxes that would still have to be enclosed, and the seconds that they take."""
+    """An estimate of the work that is left for a proof, in boxes and seconds."""
 
     boxes: float
     seconds: float
@@ -355,7 +355,7 @@ class Oracle(Protocol):
 
 @runtime_checkable
 class Timed(Protocol):
-    """An oracle that can be given less time, or less to do."""
+    """An oracle that accepts a time limit."""
 
     def within(self, seconds: float, near: float) -> Oracle:
         """The same oracle, ending after `seconds`; values so `near` below the target count as violations."""
@@ -371,10 +371,10 @@ maximises = checked(violation=Annotated[Any, check_violation], target=Level, see
 
 
 def is_instant(oracle: Oracle) -> bool:
-    """Whether an answer costs no more than evaluating a few rows, so that nothing is gained by asking less often."""
+    """Whether an oracle costs no more than evaluating a few rows."""
     return bool(getattr(oracle, "instant", False))
 
 
 def is_costly(oracle: Oracle) -> bool:
-    """Whether an answer is a proof that is worth its price only once samples show no violation any more."""
+    """Whether an oracle is so expensive that it should run only after samples show no violation."""
     return bool(getattr(oracle, "costly", False))

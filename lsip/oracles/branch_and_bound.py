@@ -37,6 +37,15 @@ class BranchAndBound:
         Stop splitting after this long; the bound returned is still valid. The deadline of a solve counts, too.
     near
         Values this little below the target count as violations: a cut is cheaper than proving so fine a difference.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> t, h = lsip.Index("t", lsip.Interval(0, 1)), lsip.Variable(name="h", lower=0, upper=2)
+    >>> problem = lsip.Problem(lsip.minimize(h), [lsip.forall(t, h >= t * (1 - t))])
+    >>> solution = problem.solve(oracle=lsip.oracles.BranchAndBound(max_boxes=10_000), tol=1e-3, verbose=False)
+    >>> round(solution.value, 2), solution.certified
+    (0.25, True)
     """
 
     tol: float = 0.0

@@ -82,7 +82,7 @@ def prover(family: Rows, domain: Domain | None = None) -> Oracle | None:
 
 
 def pick_oracle(family: Rows) -> Oracle:
-    """Certified where that is possible and cheap, else the best guess."""
+    """The default oracle of a family: one that proves bounds if that is possible and cheap, else a search."""
     chosen = prover(family)
     if chosen is None and dimension(visible(family)) <= TUNING.most_searched:
         return AdaptiveSearch()

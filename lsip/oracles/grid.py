@@ -26,6 +26,15 @@ class Grid:
     ----------
     points : about how many points the grid may have in total; along each axis, the m-th root of it, rounded down
     cuts : how many points to return at most
+
+    Examples
+    --------
+    >>> import lsip
+    >>> t, h = lsip.Index("t", lsip.Interval(0, 1)), lsip.Variable(name="h", lower=0, upper=2)
+    >>> problem = lsip.Problem(lsip.minimize(h), [lsip.forall(t, h >= t * (1 - t))])
+    >>> solution = problem.solve(oracle=lsip.oracles.Grid(points=101), tol=1e-3, verbose=False)
+    >>> round(solution.value, 2), solution.certified
+    (0.25, False)
     """
 
     points: int = 10_000

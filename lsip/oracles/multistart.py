@@ -35,6 +35,15 @@ class Multistart:
         projected on Y and climb on from there as with "trust-region", which costs nothing at a maximum and is needed
         where Y is not a box. Black boxes get central differences.
     candidates : (K, m), points that the caller knows to be promising, tried besides the sample; projected on Y
+
+    Examples
+    --------
+    >>> import lsip
+    >>> t, h = lsip.Index("t", lsip.Interval(0, 1)), lsip.Variable(name="h", lower=0, upper=2)
+    >>> problem = lsip.Problem(lsip.minimize(h), [lsip.forall(t, h >= t * (1 - t))])
+    >>> solution = problem.solve(oracle=lsip.oracles.Multistart(starts=4), tol=1e-3, verbose=False)
+    >>> round(solution.value, 2), solution.certified
+    (0.25, False)
     """
 
     starts: int = 16

@@ -28,6 +28,15 @@ class ProjectedSubgradient:
     iterations : T, at least 1
     lipschitz : L_y, a bound on the Euclidean norm of the gradient over Y, for all components; when None, estimated as
         the largest norm met at sampled points (corners included when there are few)
+
+    Examples
+    --------
+    >>> import lsip
+    >>> t, h = lsip.Index("t", lsip.Interval(0, 1)), lsip.Variable(name="h", lower=0, upper=2)
+    >>> problem = lsip.Problem(lsip.minimize(h), [lsip.forall(t, h >= t * (1 - t))])
+    >>> solution = problem.solve(oracle=lsip.oracles.ProjectedSubgradient(iterations=100), tol=1e-3, verbose=False)
+    >>> round(solution.value, 2), solution.certified
+    (0.25, False)
     """
 
     iterations: int = 1000

@@ -19,6 +19,15 @@ class RandomSearch:
     Parameters
     ----------
     points : the sample size M, at least 1. The paper's experiments use 100.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> t, h = lsip.Index("t", lsip.Interval(0, 1)), lsip.Variable(name="h", lower=0, upper=2)
+    >>> problem = lsip.Problem(lsip.minimize(h), [lsip.forall(t, h >= t * (1 - t))])
+    >>> solution = problem.solve(oracle=lsip.oracles.RandomSearch(points=100), tol=1e-3, verbose=False)
+    >>> round(solution.value, 2), solution.certified
+    (0.25, False)
     """
 
     points: int = 100

@@ -50,18 +50,18 @@ def _feasible(solution: Solution, seen: float) -> Iterator[Claim]:
         if worst <= 0:
             yield Claim(
                 _kind(solution),
-                "x satisfies the constraints at every index point: over all of Y, not only where somebody looked, "
-                + (f"each holds with at least {brief(-worst, DOWN)} to spare." if worst < 0 else "none is violated."),
+                "x satisfies the constraints at every index point of Y"
+                + (f", with a margin of at least {brief(-worst, DOWN)}." if worst < 0 else "."),
             )
         elif math.isfinite(worst):
             yield Claim(
-                _kind(solution), f"Over all of Y, no constraint is violated by more than {brief(worst, UP)} at x."
+                _kind(solution), f"x violates no constraint by more than {brief(worst, UP)} at any index point of Y."
             )
         else:
             yield Claim(
                 "open",
-                f"The largest violation that was found at x is {brief(worst_found(solution, seen))}. Between the index "
-                "points that were tried there may be larger ones.",
+                f"The largest violation that was found at x is {brief(worst_found(solution, seen))}. It may be larger "
+                "between the index points that were tried.",
             )
     if solution.program.finite_rows:
         yield _finite(solution)
@@ -86,8 +86,8 @@ def _finite(solution: Solution) -> Claim:
     near = brief(float(certificate.box.max()), UP)
     return Claim(
         "proven",
-        f"The finite constraints and bounds hold exactly for a point that differs from x by at most {near} in every "
-        "variable, and what is said of x holds for all points so near.",
+        f"A point that differs from x by at most {near} in every variable satisfies the finite constraints and bounds "
+        "exactly, and the other claims hold for every point so near to x.",
     )
 
 
@@ -104,7 +104,7 @@ def _bounds(solution: Solution) -> Iterator[Claim]:
         side, value = "least" if maximise else "most", number(attained, rounding=inner)
         yield Claim(_kind(solution), f"The optimal value is at {side} {value}: x attains it.")
     elif math.isfinite(max(certificate.violation, default=math.inf)):
-        yield Claim("open", "x is not proven to be feasible, so its objective says nothing about the optimal value.")
+        yield Claim("open", "x is not proven to be feasible, so its objective does not bound the optimal value.")
     else:
         yield Claim("open", "No feasible point is proven, so the optimal value may be worse than the objective at x.")
 

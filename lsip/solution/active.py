@@ -45,7 +45,7 @@ TUNING = ReadingTuning()
 @legible_repr
 @dataclass(frozen=True, eq=False)
 class ActivePoint:
-    """An index point at which a constraint holds the solution, with its multiplier.
+    """An index point at which a constraint is tight, with its multiplier.
 
     Points are those of the index set as it was declared, and multipliers those of the rows as they were written: what
     one unit of room there is worth. There are two exceptions, where `divided_by` is not empty:
@@ -70,6 +70,17 @@ class ActivePoint:
         By what the row is divided, as a formula; empty for the row itself.
     direction
         (m,), of a point at infinity: y = r direction as r grows; None for other points.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    >>> above = lsip.forall(t, x[0] + x[1] * t >= t**2, name="above")
+    >>> problem = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [above])
+    >>> solution = problem.solve(verbose=False)
+    >>> point = min(solution.active, key=lambda active: active.point[0])
+    >>> point.point, round(point.multiplier, 6), str(point.constraint)
+    (array([0.]), 0.5, 'above')
     """
 
     constraint: str

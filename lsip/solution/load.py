@@ -16,7 +16,7 @@ WHAT = "a file of lsip, written by Problem.save or Solution.save"
 
 
 def load(path: str | Path, problem: Program | Compilable | None = None, *, verify: bool = True) -> Problem | Solution:
-    """Read what `Problem.save` or `Solution.save` has written, whichever it is; no code is run.
+    """Read a file of `Problem.save` or `Solution.save`. No code is run.
 
     Parameters
     ----------

@@ -66,7 +66,19 @@ class Effort:
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """One iteration of the exchange, in the sense of the user's objective."""
+    """One iteration of the exchange, in the sense of the user's objective.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    >>> above = lsip.forall(t, x[0] + x[1] * t >= t**2, name="above")
+    >>> problem = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [above])
+    >>> solution = problem.solve(verbose=False)
+    >>> last = solution.history[-1]
+    >>> last.iteration >= 1, last.lower <= 0.5 <= last.upper
+    (True, True)
+    """
 
     iteration: int
     value: float  # of the relaxation

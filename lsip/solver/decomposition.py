@@ -37,7 +37,21 @@ from .tuning import Tuning
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decomposition(Solution):
-    """The answer: a mixture of points of X, with bounds that hold over X."""
+    """The answer of `decompose`: a mixture of points of X, with bounds that hold over X.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> import numpy as np
+    >>> z, t = lsip.Variable(2, name="z", lower=0, upper=1), lsip.Index("t", lsip.Interval(0, 1))
+    >>> def largest(direction):  # over the probability vectors
+    ...     k = int(np.argmax(direction))
+    ...     return lsip.Extreme(np.eye(2)[k], bound=float(direction[k]))
+    >>> problem = lsip.Problem(lsip.maximize(z[0]), [lsip.forall(t, z[0] * t <= z[1])])
+    >>> mixture = lsip.decompose(problem, largest)
+    >>> round(mixture.value, 6), len(mixture.atoms)
+    (0.5, 2)
+    """
 
     atoms: tuple[Atom, ...] = ()
     calls: int = 0  # of the linear maximisation

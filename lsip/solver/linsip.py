@@ -29,7 +29,7 @@ def linsip(
     method: Exchange | None = None,
     verbose: bool = False,
 ) -> Solution:
-    """Minimise c @ x with a(y) @ x <= b(y) for every y of every family, beside what `scipy.optimize.linprog` takes.
+    """Minimise c @ x subject to a(y) @ x <= b(y) for every y of every family, and the rows of `scipy.optimize.linprog`.
 
     Parameters
     ----------

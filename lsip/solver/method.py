@@ -43,7 +43,7 @@ class Solving(Options):
 
 @dataclass(frozen=True)
 class Exchange(Solving):
-    """How to solve: by cuts at index points.
+    """The exchange method: solve a finite program, find violated index points, add them as cuts, repeat.
 
     Where nobody names an oracle, a master or the first points, a program that is affine in its index is solved as its
     `Counterpart` where that is expected to be faster, and a best approximation in one dimension begins with references.
@@ -83,12 +83,23 @@ class Exchange(Solving):
         the same for every number of them. None: this one.
     tuning
         The numbers that steer the method, for those who study it.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+    >>> above = lsip.forall(t, x[0] + x[1] * t >= t**2, name="above")
+    >>> problem = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [above])
+    >>> method = lsip.Exchange(oracle=lsip.oracles.BranchAndBound(), tol=1e-6, max_iterations=50)
+    >>> solution = problem.solve(method=method, verbose=False)
+    >>> round(solution.value, 6), solution.certified
+    (0.5, True)
     """
 
 
 @dataclass(frozen=True)
 class Counterpart(Solving):
-    """Solve one finite program that duality makes of constraints that are affine in their index.
+    """Solve the finite program that duality gives for constraints that are affine in their index.
 
     For boxes, budgets, simplices, polytopes and finite sets it is a linear program; with balls and ellipsoids it is a
     second-order cone program, which Clarabel solves. Products, intersections and unions of these are
@@ -132,7 +143,7 @@ register_solver(chosen)
 
 
 def exchange(problem: Program | Compilable, method: Exchange | None = None) -> Generator[Iterate, None, Solution]:
-    """Step through the exchange: one `Iterate` at a time; the generator's return value is the `Solution`."""
+    """Run the exchange method step by step: yields an `Iterate` per iteration and returns the `Solution`."""
     chosen_method = chosen((), method, {})
     with workers(chosen_method.workers) as pool:
         with at_work(pool):

@@ -37,6 +37,14 @@ class Extreme:
     radius
         Half-widths of a box around `x`, a number or an array of its shape: some point of X lies in it. Zero where
         floats hold points of X exactly.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> import numpy as np
+    >>> best = lsip.Extreme(np.array([1.0, 0.0]), bound=3.0)  # of (3, 1) · x over the probability vectors x
+    >>> best.x, best.bound
+    (array([1., 0.]), 3.0)
     """
 
     x: Array

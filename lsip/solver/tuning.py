@@ -9,7 +9,7 @@ from ..validation import Configuration, Count, Factor, Natural, Positive, Second
 
 @dataclass(frozen=True)
 class Tuning(Configuration):
-    """How the exchange decides; the defaults serve the whole catalogue, and few models gain from others.
+    """Internal parameters of the exchange method. The defaults suit the whole catalogue; few models gain from others.
 
     Parameters
     ----------
@@ -54,6 +54,13 @@ class Tuning(Configuration):
         After an interrupt: the seconds of the last proofs, or `share` of those used if that is more. Whoever interrupts
         does not want to wait. One look for a violation along a direction of unboundedness takes no longer either, and
         no more than `tries` times as many are kept of a time limit.
+
+    Examples
+    --------
+    >>> import lsip
+    >>> method = lsip.Exchange(tuning=lsip.Tuning())
+    >>> method.tuning == lsip.Tuning()
+    True
     """
 
     margin_share: Share = 0.4

@@ -16,7 +16,7 @@ GRIDS = {250: 16, 500: 23, 1000: 33}  # points an axis that stand for the paper'
 
 
 class CRPO(SICPO):
-    """SI-CPO, but for the oracle: a fixed grid.
+    """SI-CPO with a fixed grid as its oracle.
 
     Parameters
     ----------

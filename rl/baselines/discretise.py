@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Discretised:
-    """The policy of a finite CMDP; nothing is known of the index points between those of the grid."""
+    """The policy of a finite CMDP on a grid; it may violate constraints between the grid points."""
 
     policy: Array  # (S, A)
     occupancy: Array  # (S, A)

@@ -36,7 +36,7 @@ class LagrangianOptions(Settings, total=False):
 
 
 class PPOLagrangian(SICPPO):
-    """SI-CPPO, but for the switch: every step is on the reward minus lambda times the worst cost.
+    """SI-CPPO with a multiplier instead of the switch: each step is on the reward minus lambda times the worst cost.
 
     In every iteration the worst index point y and its violation v = V_{c_y} - u_y are found as in SI-CPPO; then
 

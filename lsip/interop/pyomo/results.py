@@ -35,7 +35,7 @@ CONDITIONS = {  # status: Pyomo's termination condition and solver status
 
 
 class NoSolutionError(LSIPError, RuntimeError):
-    """There are no values to load into a model; `results` holds what is known."""
+    """There is no solution to load into a model; `results` holds the status and the bounds."""
 
     def __init__(self, message: str, results: SolverResults) -> None:
         super().__init__(message)
