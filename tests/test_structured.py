@@ -65,9 +65,8 @@ def test_bounds_of_a_symmetric_matrix():
 
 def test_psd_of_a_variable_that_is_not_symmetric_says_what_to_write():
     X = lsip.Variable((2, 2), name="X")
-    for matrix in (X, X + np.eye(2), 2 * X, -X):
-        with pytest.raises(lsip.ModelError, match=r"X is not symmetric.*\n.*symmetric=True, name='X'"):
-            lsip.psd(matrix)
+    with pytest.raises(lsip.ModelError, match=r"X is not symmetric.*\n.*symmetric=True, name='X'"):
+        lsip.psd(X)
     lsip.psd(X + X.T)
     lsip.psd(lsip.Variable((2, 2), symmetric=True, name="X"))
     lsip.psd(lsip.Variable((1, 1)))

@@ -264,23 +264,13 @@ def psd(matrix: Affine | Expression | Array | Sequence[object]) -> ConvexConstra
         raise ModelError(f"lsip.psd takes a square matrix; got {m} of shape {m.shape}.")
     if not m.terms:
         raise ModelError(f"{m} has no decision variable in it, so there is nothing to constrain.")
-    _check_symmetric(m)
+    if isinstance(m, Variable) and m.size > 1:
+        raise ModelError(
+            f"{m.name} is not symmetric.\nDeclare it as lsip.Variable({m.shape}, symmetric=True, name={m.name!r})."
+        )
     q = linear_rule("negative", (m,)).gather(np.arange(m.size)[None, :])
     body = Convex(Affine((), ()), (Atoms(Definite(), q, np.zeros(1, dtype=np.intp), np.ones(1)),))
     return _directed(body, ("psd", m))
-
-
-def _check_symmetric(m: Affine) -> None:
-    """Refuse a matrix in which a variable of its shape stands as it is, and is not symmetric."""
-    turned = np.arange(m.size).reshape(m.shape).T.ravel()
-    for v in {t.variable: None for t in m.terms if t.variable.shape == m.shape}:
-        mine = [t for t in m.terms if t.variable is v]
-        columns = mine[0].columns[np.argsort(mine[0].rows)]
-        if len(mine) == 1 and len(columns) == m.size and (columns != columns[turned]).any():
-            raise ModelError(
-                f"{v.name} is not symmetric, so {m} is not either.\nDeclare it as lsip.Variable({v.shape}, "
-                f"symmetric=True, name={v.name!r})."
-            )
 
 
 def convex_objective(u: Convex, maximise: bool, over: tuple[Index, ...]) -> tuple[Height, ConvexConstraint]:
