@@ -24,6 +24,7 @@ ZIG = (
     "x86_64-linux-gnu.2.17", "aarch64-linux-gnu.2.17", "x86_64-linux-musl", "aarch64-linux-musl", "x86_64-windows-gnu",
     "aarch64-macos", "x86_64-macos",
 )  # fmt: skip
+CROSS = ("aarch64-linux-gnu-g++", "x86_64-w64-mingw32-g++-posix")  # Debian's
 SECONDS = 900  # for one target: the first time, zig builds its own library
 
 
@@ -40,8 +41,7 @@ def flags() -> list[str]:
 def compilers() -> dict[str, list[str]]:
     """Each target, and the command that compiles for it."""
     found = {name: [name, "-pthread"] for name in ("g++", "clang++") if shutil.which(name)}
-    cross = "aarch64-linux-gnu-g++"  # Debian's; what it links as a whole needs no library to run
-    found |= {cross: [cross, "-static", "-pthread"]} if shutil.which(cross) else {}
+    found |= {name: [name, "-static", "-pthread"] for name in CROSS if shutil.which(name)}
     if find_spec("ziglang"):
         found |= {f"zig {target}": [sys.executable, "-m", "ziglang", "c++", "-target", target] for target in ZIG}
     return found
@@ -51,7 +51,7 @@ def runner(target: str) -> list[str] | None:
     """What runs a binary of a target here; None if nothing does."""
     if "macos" in target and sys.platform != "darwin":
         return None
-    if "windows" in target and sys.platform != "win32":
+    if ("windows" in target or "mingw" in target) and sys.platform != "win32":
         return [wine] if (wine := shutil.which("wine64") or shutil.which("wine")) else None
     if "aarch64" in target and platform.machine() not in ("aarch64", "arm64"):
         # What zig builds for glibc needs that library, too; the one for musl brings it along.

@@ -5,9 +5,9 @@ Every run has the steps and the discount of its task, and nothing else is set. W
 largest violation over a fine grid of Y. The score is (R - R_random) / (R* - R_random), with R* the bound or the best
 policy that is known of a task, if there is one. Baselines see the constraint on a grid of 17 points along each axis.
 
-Not here yet: CPO, whose update needs the gradients of rewards and costs apart; spraying; load balancing as episodes;
-HalfCheetah and Hopper, which need MuJoCo; Stable-Baselines3's PPO on the reward alone; ten times
-the budget where no R* is known (pendulum).
+Not here yet: CPO and FOCOPS, whose updates need advantages of rewards and costs apart; spraying; load balancing as
+episodes; HalfCheetah and Hopper, which need MuJoCo; Stable-Baselines3's PPO on the reward alone; ten times the budget
+where no R* is known (pendulum).
 """
 
 from __future__ import annotations

@@ -260,7 +260,10 @@ def _watch(agent: rl.SICPPO, report: Report, *, steps: int, show: bool, interrup
     """
     stops = bool(interrupted) or agent.total_steps >= steps
     if agent.total_steps >= steps and agent.iteration % EVALUATE_EVERY:
+        state = agent.state
+        aims = state.trial, state.most  # of a run that goes on, as if it had not been judged here
         agent.judge()
+        state.trial, state.most = aims
     if show and (stops or agent.iteration % SHOW_EVERY == 0):
         text = f"{agent.total_steps:>11,} steps  return {report.reward:8.3f}  violation {report.violation:+9.4f}"
         say(f"{text}  arrived {report.arrived:4.0%}", stream=sys.stderr)

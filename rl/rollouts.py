@@ -172,13 +172,7 @@ def play_round(
         ends = _flags("terminations", ended, n)
         done = running & (ends | _flags("truncations", cut, n))
         if done.any():
-            final = following
-            if mode == AutoresetMode.SAME_STEP and "final_obs" in info:
-                final = np.stack([o if o is not None else f for o, f in zip(info["final_obs"], following, strict=True)])
-            final = _checked_array("last observations", final, n)
-            if final.shape != last.shape:
-                raise lsip.ModelError(f"The environment gave last observations {final.shape}; {last.shape} are needed.")
-            last[done] = final[done]
+            last[done] = _final(mode, following, info, last.shape)[done]
             terminated |= done & ends
             running &= ~done
         observations = following
@@ -190,6 +184,16 @@ def play_round(
         env_steps=n * len(record),
         info=_over_time(infos),
     )
+
+
+def _final(mode: Any, following: Any, info: Mapping[str, Any], shape: tuple[int, ...]) -> Array:
+    """The last observations of episodes: copies that were reset in the same step have them in `info`."""
+    if mode == AutoresetMode.SAME_STEP and "final_obs" in info:
+        following = np.stack([o if o is not None else f for o, f in zip(info["final_obs"], following, strict=True)])
+    final = _checked_array("last observations", following, shape[0])
+    if final.shape != shape:
+        raise lsip.ModelError(f"The environment gave last observations {final.shape}; {shape} are needed.")
+    return final
 
 
 def _told(info: Mapping[str, Any], n: int) -> dict[str, Array]:

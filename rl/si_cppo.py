@@ -6,11 +6,9 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-import gymnasium as gym
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
@@ -21,22 +19,24 @@ from lsip.schema import Schema, text
 
 from . import checkpoint as checkpoints
 from . import named_env, validation
+from .agent_file import check_sizes, own_constraint
 from .batched_search import BatchedSearch
 from .certify import Guarantee, certify
 from .constraint import SemiInfiniteCost
+from .default_search import default_search, finite
 from .episodic import EpisodicWorld, innermost, together
 from .errors import NoGoodPolicyWarning
-from .keeping import CLIMBING, Judge
+from .keeping import Judge
 from .learner import SETTINGS, Callback, Evaluation, Learner, RunConfig, by_path, rebuilt
 from .logs import Row, check_folder
-from .player import flattened, width
+from .player import flattened
 from .policies import Policy, flat_parameters, pick_device, set_flat_parameters
-from .rollouts import AnyEnv, Episodes, as_vector
+from .rollouts import AnyEnv, Episodes
 from .rules import Rule, Switch
 from .schedules import at
-from .separation import TUNING, RankedPoints
+from .separation import RankedPoints
 from .several import Several
-from .si_cppo_config import Settings, SICPPOConfig
+from .si_cppo_config import Settings, SICPPOConfig, configured
 from .state import KeptPolicy, Report, is_part
 from .updates import PPO, Update
 
@@ -51,9 +51,6 @@ FACTS: dict[str, Schema] = {  # of a file, beside its arrays
     "settings": {**SETTINGS, "env": named_env.SCHEMA, "config": by_path},
     "state": by_path,
 }
-
-OF_THE_SWITCH = ("eta", "switch", "only_arrived")  # settings that a rule of one's own has no use for,
-OF_THE_UPDATE = ("clip", "divergence", "penalty", "epochs")  # and an update
 
 
 class SICPPO(Learner):
@@ -121,15 +118,9 @@ class SICPPO(Learner):
         evaluation_env: AnyEnv | None = None,
         **settings: Unpack[Settings],
     ) -> None:
-        c = _config(config, settings)
-        if rule is not None:
-            _unused("a `rule` in place of the switch", settings, OF_THE_SWITCH)
-        if update is not None:
-            _unused("an `update` of your own", settings, OF_THE_UPDATE)
-        if policy is not None:
-            _unused("a `policy` of your own", settings, ("log_std",))
+        c = configured(config, settings, rule=rule, update=update, policy=policy)
         rate = c.learning_rate if c.learning_rate is not None else 1e-3 if update is None else 1.0
-        search = _searcher(constraint, whole=c.rollout is None) if oracle is None else oracle
+        search = default_search(constraint, whole=c.rollout is None) if oracle is None else oracle
         super().__init__(
             Switch(c.eta, c.switch, c.only_arrived) if rule is None else rule,
             c.update() if update is None else update,
@@ -140,7 +131,7 @@ class SICPPO(Learner):
         )
         self.folder = check_folder(tensorboard)
         self.world = EpisodicWorld(env, constraint, c, policy, pick_device(device), workers, evaluation_env)
-        if oracle is None and self.world.costs_in_tensors and not _finite(self.constraint):
+        if oracle is None and self.world.costs_in_tensors and not finite(self.constraint):
             self.oracle = BatchedSearch()  # so that the search stays on the device, too
         self.state = self.world.begin(self.seed)
         self._looking = torch.Generator(device=self.device)  # of predictions; a run has a seed a round instead
@@ -403,8 +394,7 @@ class SICPPO(Learner):
         if self.config.learning_rate is not None:
             return 1.0
         sides = np.array([r.numbers.get("lacking", r.violation) > self.eta for r in self.history])
-        crossings = int((sides[1:] != sides[:-1]).sum())
-        return 1 / float(np.sqrt(1 + crossings / self.config.settling))
+        return 1 / float(np.sqrt(1 + (sides[1:] != sides[:-1]).sum() / self.config.settling))
 
     # ---- files ------------------------------------------------------------------------------------------------------
 
@@ -448,9 +438,9 @@ class SICPPO(Learner):
             held = sum(array.size for array in arrays.values())
         if env is None:
             env = named_env.make(path, named, held)
-        limits: Any = together(_own(env) if constraint is None else constraint)
+        limits: Any = together(own_constraint(env) if constraint is None else constraint)
         with checkpoints.reading(path, cls.kind, facts):
-            _check_sizes(path, kept, env, limits, arrays)
+            check_sizes(path, kept, env, limits, arrays)
         agent = cls.__new__(cls)
         options: dict[str, Any] = {"device": device, "tensorboard": tensorboard, "workers": workers, "policy": policy}
         options["evaluation_env"] = evaluation_env
@@ -458,70 +448,3 @@ class SICPPO(Learner):
         agent.learning_rate = rate
         agent._restore(path, facts, arrays)
         return agent
-
-
-def _searcher(constraint: SemiInfiniteCost | Sequence[SemiInfiniteCost], whole: bool) -> lsip.oracles.Oracle:
-    """Branch-and-bound where Lipschitz constants let it prove something with few boxes, else many searches at once.
-
-    Nothing is proven of episodes that are not `whole`: what follows them is what critics say.
-    """
-    one = constraint if isinstance(constraint, SemiInfiniteCost) else None
-    if whole and one is not None and one.lipschitz is not None and one.domain.dim <= TUNING.coordinates:
-        return lsip.oracles.BranchAndBound(max_boxes=TUNING.boxes)
-    several = constraint if isinstance(constraint, list | tuple) and constraint else [constraint]
-    batched = all(getattr(part, "tensors", False) for part in several) and not any(map(_finite, several))
-    return BatchedSearch() if batched else CLIMBING
-
-
-def _finite(constraint: object) -> bool:
-    """Whether there are finitely many index points, or some of several constraints have finitely many."""
-    parts = getattr(constraint, "parts", (constraint,))
-    return any(isinstance(getattr(part, "domain", None), lsip.Finite) for part in parts)
-
-
-def _config(config: SICPPOConfig | None, settings: Settings) -> SICPPOConfig:
-    known = {f.name for f in fields(SICPPOConfig)}
-    unknown = set(settings) - known
-    if unknown:
-        raise lsip.ModelError(f"Unknown settings {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}.")
-    if config is not None and not isinstance(config, SICPPOConfig):
-        raise lsip.ModelError(f"`config` must be an rl.SICPPOConfig(…); got {validation.shown(config)}.")
-    return replace(config or SICPPOConfig(), **settings)
-
-
-def _unused(whose: str, settings: Settings, names: tuple[str, ...]) -> None:
-    validation.unused(whose, **{name: value for name, value in settings.items() if name in names})
-
-
-def _check_sizes(
-    path: str | Path, config: SICPPOConfig, env: AnyEnv, constraint: object, arrays: Mapping[str, Array]
-) -> None:
-    """Refuse networks of other sizes than the file holds, before any are made: a file may ask for anything."""
-    space = as_vector(env).single_observation_space
-    if not isinstance(constraint, SemiInfiniteCost | Several):
-        return
-    if not isinstance(space, gym.spaces.Box | gym.spaces.Discrete):
-        return  # whoever is to learn says what is wrong with them
-    seen = width(space)
-    for critic, first in (("reward", seen), ("cost", seen + constraint.width)):
-        for i, (before, after) in enumerate(pairwise([first, *config.hidden, 1])):
-            name = f"critics/{critic}.{2 * i}.weight"
-            if arrays[name].shape == (after, before):
-                continue
-            if not i and arrays[name].shape == (after, arrays[name].size // after):
-                raise lsip.ModelError(
-                    f"{path} was made for other observations, actions or index sets than these: {name} has shape "
-                    f"{arrays[name].shape} instead of {(after, before)}."
-                )
-            raise ValueError(f"its networks have layers {tuple(config.hidden)}, but {name} has {arrays[name].shape}")
-
-
-def _own(env: AnyEnv) -> SemiInfiniteCost:
-    """The constraint that an environment brings along."""
-    make = getattr(innermost(env), "constraint", None)
-    if not callable(make):
-        raise lsip.ModelError(
-            "The environment does not bring its constraint along; give it: load(path, env, constraint)."
-        )
-    constraint: SemiInfiniteCost = make()
-    return constraint

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Literal, TypedDict
 
+import lsip
 from lsip.validation import flag
 
 from . import schedules, validation
@@ -147,3 +148,24 @@ class SICPPOConfig:
             minibatch=800,
             log_std=0.0,
         )
+
+
+def configured(config: SICPPOConfig | None, settings: Settings, **parts: object) -> SICPPOConfig:
+    """The settings of a run, of which those are refused that a part of one's own has no use for."""
+    known = {f.name for f in fields(SICPPOConfig)}
+    unknown = set(settings) - known
+    if unknown:
+        raise lsip.ModelError(f"Unknown settings {', '.join(sorted(unknown))}; there are {', '.join(sorted(known))}.")
+    if config is not None and not isinstance(config, SICPPOConfig):
+        raise lsip.ModelError(f"`config` must be an rl.SICPPOConfig(…); got {validation.shown(config)}.")
+    for name, (whose, without_use) in USELESS.items():
+        if parts[name] is not None:
+            validation.unused(whose, **{name: value for name, value in settings.items() if name in without_use})
+    return replace(config or SICPPOConfig(), **settings)
+
+
+USELESS = {  # beside a part of one's own
+    "rule": ("a `rule` in place of the switch", ("eta", "switch", "only_arrived")),
+    "update": ("an `update` of your own", ("clip", "divergence", "penalty", "epochs")),
+    "policy": ("a `policy` of your own", ("log_std",)),
+}

@@ -438,7 +438,6 @@ REFUSED = {
     "z * np.nan": "nan",
     "t + np.nan": "nan",
     "z <= np.nan": "nan",
-    "z * (1 + 2j)": "complex",
     "sparse.eye(3) * x": "sparse matrix",
     "x + sparse.eye(3)": "sparse matrix",
     "lsip.Variable(0)": "positive",

@@ -29,6 +29,7 @@ OWNERS = {  # optional packages: the only files of lsip that may import them, in
     "typing_extensions": {"lsip/expressions/affine.py"},  # for the type checker, which has it
     "pandas": {"lsip/solution/frames.py", "lsip/solution/solution.py"},
     "ray": {"lsip/workers/cluster.py"},
+    "torch": {"lsip/interop/torch.py"},
     "cvxpy": {"lsip/model/discretisation.py", "lsip/masters/cvxpy.py", "lsip/interop/cvxpy/package.py"},
     "pyomo": {
         "lsip/masters/pyomo.py",

@@ -183,12 +183,12 @@ def test_a_task_of_ones_own(method, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("method", "given", "told"),
     [
-        ("epo", {"gain": 2.0, "saturation": 0.25}, {"rate": 1.0, "gain": 2.0, "saturation": 0.25}),
+        ("epo", {"gain": 2.0, "saturation": 0.25}, {"rate": 0.3, "gain": 2.0, "saturation": 0.25}),
         ("lagrangian", {"multiplier_rate": 0.3}, {"rate": 0.3}),
     ],
 )
 def test_multipliers_are_set_too(method, given, told, tmp_path):
-    """Those of the task where nothing is said."""
+    """The defaults where nothing is said."""
     out, sets = tmp_path / "a.zip", [word for name, value in given.items() for word in ("--set", f"{name}={value}")]
     words = ("train", "spraying", "--steps", 1, "--method", method, "--out", out, "--device", "cpu", "--quiet")
     assert run(*words, *sets) == 0

@@ -50,7 +50,9 @@ class ComplexArray(Operators[Any, Any, Any]):
         if isinstance(value, Operators):
             return ComplexArray(value, np.zeros(value.shape))
         given = np.asarray(value)
-        if given.dtype == object:
+        if hasattr(value, "tocoo"):
+            raise ModelError("A sparse matrix of complex numbers is not part of the language: write .toarray().")
+        if given.dtype == object and given.ndim:
             each = [ComplexArray.of(v) for v in given.ravel()]
             parts = ([getattr(v, part) for v in each] for part in ("real", "imag"))
             real, imag = (FUNCTION_RULES[np.reshape](FUNCTION_RULES[np.stack](p), given.shape) for p in parts)
@@ -215,7 +217,7 @@ def _modulus(u: ComplexArray) -> Part:
 def _power(u: ComplexArray, k: object) -> ComplexArray:
     exponent = np.asarray(k) if not isinstance(k, Operators) else np.zeros(0)
     if exponent.shape != () or exponent != np.round(np.abs(exponent)) or not 1 <= exponent <= 64:
-        raise ModelError(f"({u}) ** {k}: a power of a complex expression is a whole number from 1 to 64.")
+        raise ModelError(f"({u}) ** {k}: a complex expression has a real exponent, a whole number from 1 to 64.")
     result = u
     for _ in range(int(exponent) - 1):
         result = _multiplied(RULES["multiply"], result, u)
@@ -252,7 +254,13 @@ def complex_rule(op: str, operands: tuple[Any, ...]) -> Any:
         _refuse_order(operands)
     if op == "equal":
         a, b = map(ComplexArray.of, operands)
-        return [a.real == b.real, a.imag == b.imag]
+        if isinstance(a.imag, Operators) or isinstance(b.imag, Operators):
+            return [a.real == b.real, a.imag == b.imag]
+        if (a.imag != b.imag).any():
+            raise ModelError(
+                f"{text(operands[0])} == {text(operands[1])}: a side is complex, and the other one is real."
+            )
+        return [a.real == b.real]
     if op == "power":
         return _power(ComplexArray.of(operands[0]), operands[1])
     if op not in _RULES:

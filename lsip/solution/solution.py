@@ -11,6 +11,7 @@ from ..errors import ModelError
 from ..expressions.affine import Affine, Constraint, Value, Variable
 from ..expressions.convex import Convex
 from ..expressions.graph import Expression
+from ..expressions.parameter import Parameter
 from ..files import write_json
 from ..legible import legibly
 from ..model.callables import FamilyOn
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Outer rooms draw; each enters its function here when it is imported.
-DRAWN: Registered[Callable[..., Any]] = Registered({"plot": "plotting", "report": "report"})
+DRAWN: Registered[Callable[..., Any]] = Registered(
+    {"plot": "plotting", "report": "report", "sensitivity": "solver.sensitivity"}
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +141,37 @@ class Solution(Result):
         nothing about the proof.
         """
         return verified(self, tol, atol, oracle, time_limit)
+
+    def sensitivity(self, parameter: Parameter, variable: Variable | None = None) -> Array | float:
+        """The derivative of the optimal value in every entry of a parameter; given a variable, that of its optimum.
+
+        Parameters
+        ----------
+        parameter
+            One of the problem. The derivative of the value has its shape.
+        variable
+            One of the problem. Its derivative has the variable's shape, followed by that of the parameter.
+
+        Raises
+        ------
+        ModelError
+            Where the derivative does not exist, or is not known to: several multipliers, an active row without one,
+            integers, cones, index sets that depend on the parameter.
+
+        Examples
+        --------
+        >>> import numpy as np, lsip
+        >>> x, t = lsip.Variable(2, name="x"), lsip.Index("t", lsip.Interval(0, 1))
+        >>> p = lsip.Parameter(name="p", value=1)
+        >>> rows = lsip.forall(t, x[0] + x[1] * t >= np.exp(p * t))
+        >>> solution = lsip.Problem(lsip.minimize(x[0] + x[1] / 2), [rows]).solve(verbose=False)
+        >>> round(solution.sensitivity(p), 5)  # of (1 + exp(p)) / 2
+        1.35914
+        >>> solution.sensitivity(p, x).round(5).tolist()
+        [0.0, 2.71828]
+        """
+        found: Array | float = DRAWN["sensitivity"](self, parameter, variable)
+        return found
 
     def plot(self, path: str | Path | None = None, *, family: int | str | None = None, kind: str | None = None) -> Any:
         """Draw the violation over Y with the active points, or `kind="variables"`, or `kind="convergence"`."""

@@ -166,7 +166,7 @@ def polish(
 
     for _ in range(steps):
         check("Newton steps")
-        local = _local(program.n, places, x, near)
+        local = local_system(program.n, places, x, near)
         if local is None:
             return None
         a, g, jac, slopes, inverse = local
@@ -274,7 +274,9 @@ def movable(program: Program, x: Array) -> NDArray[np.bool_]:
     return (x > program.lower + near) & (x < program.upper - near)
 
 
-def _local(n: int, places: Places, x: Array, near: float) -> tuple[Matrix, Array, Matrix, Array, list[Array]] | None:
+def local_system(
+    n: int, places: Places, x: Array, near: float
+) -> tuple[Matrix, Array, Matrix, Array, list[Array]] | None:
     """Rows (k, n), values g (k,), all da/dy stacked (sum of m, n), all grad_y g, and (-H)^-1 of a family's points."""
     values, slopes, inverse = [], [], []
     row_entries: Entries = []
