@@ -150,6 +150,8 @@ def test_the_site(tmp_path):
     assert list(foreign_hosts(site)) == []
     assert undocumented(site) == []
     assert missing_pages(site) == []
+    reference = {path.name: path.read_text(encoding="utf-8") for path in (site / "reference").glob("*.html")}
+    assert [name for name, text in reference.items() if "TypeAliasForwardRef" in text] == []
     catalogued = (site / "reference" / "catalogue.html").read_text(encoding="utf-8")
     assert [name for name in lsip.catalogue.names() if f">{name}<" not in catalogued] == []
     home = (site / "index.html").read_text(encoding="utf-8")
