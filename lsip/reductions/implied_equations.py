@@ -83,7 +83,7 @@ def _candidates(faces: Sequence[Face], sides: Array, hull: AffineHull) -> tuple[
         size = np.abs(table).max(axis=1)
         left = hull.projected(table / np.where(size > 0, size, 1.0)[:, None])
         most = np.abs(left[:, :-1]).max(axis=1, initial=0.0)
-        used = np.isfinite(most) & (most > WEIGHING.likely)
+        used = np.isfinite(left).all(axis=1) & (most > WEIGHING.likely)
     if not used.any():
         return None, rows
     return left[used] / most[used, None], [rows[k] for k in np.flatnonzero(used).tolist()]

@@ -78,9 +78,9 @@ def interior_incumbent(search: Search, first: float = 1e-2, factor: float = 2.0,
     for _ in range(steps):
         check("exchange")
         point = relaxation.inner_point(state.inner_margin) if state.inner_margin > state.margin else None
-        if point is None:
-            break
         before = state.incumbent
+        if point is None or (before is not None and point.value >= before.upper):
+            break  # the margin is too large for a better point
         attempt(search, point)
         if state.incumbent is not before:
             break
