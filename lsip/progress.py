@@ -36,7 +36,7 @@ EXPLANATION = (
     " relaxed: optimum over the rows so far, which still have this violation",
     " lower, upper: proven bounds on the optimum; gap: their relative distance",
 )
-DIGITS = 9  # of a bound, where there is room
+BOUND_DIGITS = 9  # of a bound, where there is room
 
 
 class Table:
@@ -135,7 +135,7 @@ def _bounds(known: Iterate | Solution) -> tuple[str, str, str]:
 
 
 def _fitted(value: float, width: int, rounded: Callable[[float, int], float]) -> str:
-    texts = (number(rounded(value, digits), digits) for digits in range(DIGITS, 0, -1))
+    texts = (number(rounded(value, digits), digits) for digits in range(BOUND_DIGITS, 0, -1))
     return next(text for text in texts if len(text) <= width)
 
 
@@ -189,7 +189,7 @@ def _enclosure(solution: Solution) -> str:
     return "nothing about the optimum"
 
 
-def number(value: float, digits: int = DIGITS) -> str:
+def number(value: float, digits: int = BOUND_DIGITS) -> str:
     """A bound on the optimal value: `digits` significant digits, ``-`` where nothing is known."""
     return f"{value:#.{digits}g}" if math.isfinite(value) else "-"
 

@@ -361,7 +361,7 @@ def test_values_at_zero_are_exact(name: str) -> None:
     box = f(Interval(zero, zero))
     assert (box.lo[0], box.hi[0]) == (f.zero, f.zero)
     ways = {"arcsin": "asin", "arctan": "atan", "arcsinh": "asinh", "arctanh": "atanh", "exp2": "exp"}
-    exact = getattr(flint.arb(0), ways.get(name, name))()
+    exact = flint.arb(0) if name == "entr" else getattr(flint.arb(0), ways.get(name, name))()  # its limit
     assert exact == flint.arb(f.zero)
 
 

@@ -21,7 +21,7 @@ Bools = NDArray[np.bool_]
 class BoxSplitting(Protocol):
     """Boxes, and what is asked of them."""
 
-    def open(self) -> Any:
+    def open_boxes(self) -> Any:
         """The boxes to be split; None or nothing where the search is over."""
 
     def split(self, chosen: Any) -> None:
@@ -30,7 +30,7 @@ class BoxSplitting(Protocol):
 
 def search_boxes(search: BoxSplitting, deadline: float = np.inf) -> None:
     """Split boxes as long as some are open and there is time."""
-    while time.perf_counter() <= deadline and (chosen := search.open()) is not None and len(chosen):
+    while time.perf_counter() <= deadline and (chosen := search.open_boxes()) is not None and len(chosen):
         search.split(chosen)
 
 

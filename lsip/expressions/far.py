@@ -24,7 +24,7 @@ from .operations import Apply
 
 MOST = 40.0  # exponents k: values that underflow are then below 1e-150
 ULPS = 4096.0  # 1 / r is rounded, at most 745, so that exp(-1 / r) is off by 745 units, and the power by a few
-UNDERFLOW = 800.0  # exp(-u) underflows below it, and u^k exp(-u) decreases from there on
+VANISHED = 800.0  # exp(-u) underflows below it, and u^k exp(-u) decreases from there on
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def _enclosed(u: Numbers, k: float) -> Any:
         return _decay(np.asarray(u, dtype=float), k)
     a, b = _decay(u.lo, k), _decay(u.hi, k)
     box = widened(np.minimum(a, b), np.maximum(a, b), ULPS)
-    lost = NORMAL * UNDERFLOW**k
+    lost = NORMAL * VANISHED**k
     peak = 1.0 / k if k else np.inf
     turns = (u.lo <= peak) & (u.hi >= peak)
     top = widened(*(np.asarray(_decay(np.asarray(peak), k)),) * 2, ULPS).hi if k else np.asarray(1.0)

@@ -126,7 +126,7 @@ class _OuterSearch(Halving):
         self.low, self.high = known.min(axis=0, initial=np.inf), known.max(axis=0, initial=-np.inf)
         self.width = np.ones_like(self.width)
 
-    def open(self) -> NDArray[np.intp] | None:
+    def open_boxes(self) -> NDArray[np.intp] | None:
         self.keep(~self.part.fail(self.lower, self.upper))
         self.rounds -= 1
         if not len(self.lower) or self.rounds < 0:

@@ -100,7 +100,7 @@ class _SignSearch(Halving):
         search_boxes(self)
         return self.found
 
-    def open(self) -> Ints | None:
+    def open_boxes(self) -> Ints | None:
         left = self._left(self.lower, self.upper)
         kept = left.any(axis=1)
         self.keep(kept)

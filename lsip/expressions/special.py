@@ -124,7 +124,7 @@ _TABLE = (
     ),
     Function(
         "entr",
-        of_scipy("entr"),
+        lambda u: np.where(u < 0, np.nan, of_scipy("entr")(u)),  # where SciPy says -inf
         _entropy,
         lambda u, f: -1.0 - log(u),
         lambda u, f: -1.0 / u,

@@ -134,7 +134,7 @@ class _UndefinedSearch(Halving):
         search_boxes(self)
         return self.found or (None if self.first is None else self._place(*self.first))
 
-    def open(self) -> Ints | None:
+    def open_boxes(self) -> Ints | None:
         self._leave()
         grain = np.maximum(1e-6 * self.width, _grain(self.lower, self.upper))
         small = np.flatnonzero((self.upper - self.lower <= grain).all(axis=1))[:1]  # as good as points

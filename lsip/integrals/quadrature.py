@@ -83,7 +83,7 @@ class _MeanSearch:
         # After so many boxes, whose means are added up exactly, the enclosure is what it is.
         self.most = min(EFFORT.exact // max(k - 1, 1), EFFORT.entries // max(sum(tape.sizes), 1))
 
-    def open(self) -> Ints | None:
+    def open_boxes(self) -> Ints | None:
         if len(self.boxes.lower) >= self.most:
             return None
         self.size = _sizes(self.boxes)

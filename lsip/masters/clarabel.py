@@ -17,9 +17,6 @@ from .base import Array, Backend, Capabilities, ConeBlock, FiniteProgram, Finite
 from .written import Sides, WrittenProgram, optimal
 
 Rows = NDArray[np.intp]
-# What is added to pivots where Clarabel's own 1e-8 does not keep its factors accurate, as of many dense columns next to
-# small cones; its refinement takes it out again.
-REGULAR = 1e-6
 
 
 class ClarabelProgram(WrittenProgram):
@@ -40,7 +37,7 @@ class ClarabelProgram(WrittenProgram):
         high, low = np.isfinite(program.upper), np.isfinite(program.lower)
         right = np.concatenate([*rows, program.upper[high], -program.lower[low], program.row_upper[curved]])
         nothing = sparse.csc_matrix((len(program.c), len(program.c)))
-        for settings in self._settings(), self._settings(regular=REGULAR):
+        for settings in self._settings(), self._settings(regular=1e-6):
             found = clarabel.DefaultSolver(nothing, program.c, matrix, right, kinds, settings).solve()
             status, x, z = str(found.status), np.array(found.x), np.array(found.z)
             if status not in ("NumericalError", "InsufficientProgress"):

@@ -141,7 +141,7 @@ class _RoomSearch(Halving):
             self.most = tape.enclose(self.lower, self.upper).hi[0]
             self.margin = np.where(np.isfinite(self.most), TUNING.margin * np.maximum(self.most, 0.0), 0.0)
 
-    def open(self) -> NDArray[np.intp] | None:
+    def open_boxes(self) -> NDArray[np.intp] | None:
         self.rounds -= 1
         self.keep(~(self.tape.enclose(self.lower, self.upper).hi < 0).any(axis=1))
         if self.rounds < 0 or not len(self.lower):

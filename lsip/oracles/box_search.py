@@ -159,7 +159,7 @@ class BoxSearch:
         self.deadline = self.now + min(self.options.seconds, left())
         search_boxes(self, self.deadline)
 
-    def open(self) -> list[Ints] | None:
+    def open_boxes(self) -> list[Ints] | None:
         """The boxes of each cell with bounds above the goal; None if it is reached, or nothing helps any more."""
         above = [np.flatnonzero(_largest(b) > self.goal) for b in self.bounds]
         done = self.stuck or (self.best > self.alert and self.rounds >= self.options.rounds)

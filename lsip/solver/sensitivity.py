@@ -23,22 +23,24 @@ from scipy.linalg import block_diag
 
 from ..errors import ModelError
 from ..expressions.affine import Variable
-from ..expressions.interval import TINY
+from ..expressions.interval import EPS, TINY
 from ..expressions.parameter import Parameter
 from ..model.problem import Problem
 from ..model.program import Program
 from ..proof.certificate import Support
+from ..proof.dual import TUNING as WEIGHING
+from ..solution.active import TUNING as READING
 from ..solution.solution import DRAWN, Solution
 from ..solution.values import place_of
 from ..validation import shown
 from .newton import local_system, polish
 from .state import Proposal
+from .tuning import Tuning
 
 Array = NDArray[np.float64]
-POLISHING = 8  # Newton steps to the last digits
-NEAR = 1e-6  # of a multiplier or a slack, beside the largest one: what may as well be zero
-APART = 1e-3  # of an index set: how far another active point is from those that have multipliers
-SINGULAR = 1e-9  # of the smallest singular value of a scaled system
+NEAR = WEIGHING.slope  # of a multiplier or a slack, beside the largest one: what may as well be zero
+APART = READING.near  # of an index set: how far another active point is from those that have multipliers
+SINGULAR = float(np.sqrt(EPS))  # of the smallest singular value of a scaled system
 STEP = float(np.cbrt(np.finfo(float).eps))  # of a central difference, relative to a parameter
 
 
@@ -127,7 +129,7 @@ def _optimum(solution: Solution) -> Optimum:
         raise ModelError("Derivatives are those of linear rows: this problem has integers, norms or other cones.")
     support = tuple(sorted(certificate.support, key=lambda s: s.family))
     first = Proposal(certificate.x, support=support, rows=certificate.row_multipliers)
-    point = polish(program, first, 0.0, np.eye(program.n), POLISHING) or first
+    point = polish(program, first, 0.0, np.eye(program.n), Tuning().patience) or first
     x, size = point.x, 1 + np.abs(point.x)
     low, high = x <= program.lower + NEAR * size, x >= program.upper - NEAR * size
     most = max([abs(s.multiplier) for s in point.support] + [np.abs(point.rows).max(initial=0.0), TINY])
