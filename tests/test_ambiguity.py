@@ -268,7 +268,7 @@ def test_cvar_of_assets_with_a_mean_and_a_covariance_is_a_norm(m, rank):
     found = lsip.Problem(lsip.minimize(risk.value), [share.sum() == 1, *risk.constraints]).solve(verbose=False)
     assert found.certified
     s = found[share]
-    assert found.upper >= -mean @ s + sqrt(19) * sqrt(s @ covariance @ s) - 1e-12
+    assert found.upper >= -mean @ s + sqrt(19) * sqrt(max(s @ covariance @ s, 0.0)) - 1e-12
     rng = np.random.default_rng(0)
     for other in rng.dirichlet(np.ones(m), 200):
         assert -mean @ other + sqrt(19) * sqrt(other @ covariance @ other) >= found.lower - 1e-12

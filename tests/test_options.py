@@ -41,7 +41,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"seed": None}, "`seed` must be a whole number, at least 0; got None"),
     ({"seed": "a", "oracle": RandomSearch()}, "`seed` must be a whole number, at least 0; got 'a'"),
     ({"seed": -1, "oracle": RandomSearch()}, "`seed` must be a whole number, at least 0; got -1"),
-    ({"tool": 1, "tol": "a"}, "Unknown option tool; the options of solve are oracle, .* tuning, method and verbose"),
+    ({"tool": 1, "tol": "a"}, "Unknown option tool. The options of solve are oracle, .* tuning, method and verbose"),
 ]
 
 

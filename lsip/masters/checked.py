@@ -59,7 +59,11 @@ def linear_program(
     The accuracy is that of a proposal: what comes of it is proven or not, whatever it is.
     """
     program = FiniteProgram(c, lower, upper, A, row_lower, row_upper)
-    found = open_program(HIGHS, program, accuracy).optimum(interior=False, once=True)
+    try:
+        found = open_program(HIGHS, program, accuracy).optimum(interior=False, once=True)
+    except OutOfTime:
+        check("linear program")  # which says whether the time is really up
+        found = None
     return None if found is None else found[0]
 
 

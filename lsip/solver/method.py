@@ -133,7 +133,7 @@ def chosen(given: tuple[object, ...], method: object, options: dict[str, Any]) -
     unknown = [name for name in options if name not in known]
     if unknown:
         raise ModelError(
-            f"Unknown option {', '.join(unknown)};{pointer(SOLVE, unknown[0])} The options of solve are "
+            f"Unknown option {', '.join(unknown)}.{pointer(SOLVE, unknown[0])} The options of solve are "
             f"{', '.join(known)}, method and verbose."
         )
     return replace(method or Exchange(), **options)

@@ -259,6 +259,11 @@ def first(generator: Any, *arguments: Any, **options: Any) -> Any:
     return next(iter(generator(*arguments, **options)))
 
 
+def toll(observations: Any, actions: Any) -> Any:
+    """The cost of a step."""
+    return np.abs(np.asarray(observations)[:, 0])
+
+
 def begun(env: Any) -> Any:
     env.reset(seed=0)
     return env
@@ -404,10 +409,20 @@ ARGUMENTS: dict[str, Any] = {  # by the name of the parameter, alone or after th
     "SemiInfiniteCost.steps.actions": lambda: np.zeros((1, 1)),
     "SemiInfiniteCost.steps.observations": lambda: np.array([[0.5, 0.0]]),
     "SemiInfiniteCost.steps.y": lambda: np.array([[0.5]]),
+    "RunningTotal.__init__.constraint": lambda: toll,
     "axis": lambda: 0,
+    "chance.Y": DOMAINS["Interval"],
+    "chance.bound": lambda: 0.5,
+    "chance.cost": lambda: toll,
     "constraint": lambda: rows_of_door().constraint,
+    "cvar.bound": lambda: 0.5,
+    "cvar.cost": lambda: toll,
+    "cvar.levels": lambda: lsip.Interval(0.1, 0.9),
     "data": lambda: np.array([[0.5]]),
     "domain": DOMAINS["Interval"],
+    "dominance.Y": DOMAINS["Interval"],
+    "dominance.bound": lambda: 0.5,
+    "dominance.cost": lambda: toll,
     "env": ships,
     "family": lambda: 0,
     "index": index_of_door,
@@ -421,8 +436,11 @@ ARGUMENTS: dict[str, Any] = {  # by the name of the parameter, alone or after th
     "problem": problem,
     "policy": uniform,
     "report.path": lambda: folder() / "page.html",
+    "r": variable,
     "rng": lambda: np.random.default_rng(0),
     "simulator": lambda: learner().simulator,
+    "statewise.bound": lambda: 0.5,
+    "statewise.cost": lambda: np.ones((3, 2)),
     "variable": lambda: "x",
     "violation": violation,
     "y": lambda: np.array([0.5]),

@@ -20,7 +20,7 @@ from ...domains import Domain
 from ...errors import FixedError, ModelError
 from ...expressions.graph import Condition, Expression
 from ...expressions.graph import Index as Formula
-from ...expressions.operators import FIRST, RULES, Statement, as_objects
+from ...expressions.operators import FIRST, RULES, Statement, as_objects, is_complex
 from ...expressions.printing import POWER, Printer
 from ...legible import legibly
 from ...validation import OBJECT, choice, shown
@@ -187,6 +187,11 @@ class Index(IndexExpression):
 
 def wrap(result: object) -> Any:
     """An lsip expression as one that CVXPY understands; anything else as it is."""
+    if is_complex(result):
+        raise ModelError(
+            "Index expressions in models of CVXPY are real; got complex numbers. Write real and imaginary parts, such "
+            "as np.cos(t) and np.sin(t), or the model with lsip.Variable(…, complex=True)."
+        )
     return IndexExpression(result) if isinstance(result, Expression) else result
 
 
