@@ -113,7 +113,7 @@ def separate(
             raise
         warnings.warn(f"{error} The fallback {fallback} was asked instead.", OracleWarning, stacklevel=2)
         answer = _asked(violation, fallback, target, seed)
-    points, values = answer.points, answer.values
+    points, values = _peaks(violation, answer) if lsip.oracles.is_costly(oracle) else (answer.points, answer.values)
     if candidates is not None and len(candidates) and getattr(oracle, "candidates", True) is not False:
         places = violation.domain.project(np.asarray(candidates, dtype=float))
         there = violation.values(places).max(axis=1)
@@ -121,6 +121,26 @@ def separate(
         points, values = np.concatenate([points, places[[k]]]), np.append(values, there[k])
     order = np.argsort(-values, kind="stable")
     return RankedPoints(violation, points[order], values[order], float(answer.bound), answer.trusts)
+
+
+def _peaks(violation: lsip.oracles.Violation, answer: lsip.oracles.Separation) -> tuple[Array, Array]:
+    """Points of a proof, of which many lie on one hill: those with a valley between them and the nearest worse one.
+
+    A rule steps on what is violated, and a hill is one violation. Halfway and at the quarters, places that are not in Y
+    count as valleys.
+    """
+    order = np.argsort(-answer.values, kind="stable")
+    points, values = answer.points[order], answer.values[order]
+    width = _width(violation.domain, points[0])
+    worse = [int(np.abs((points[:i] - points[i]) / width).max(axis=1).argmin()) for i in range(1, len(points))]
+    shares = np.array([0.25, 0.5, 0.75])[:, None, None]
+    between = (points[1:] + shares * (points[worse] - points[1:])).reshape(-1, points.shape[1])
+    heights, inside = np.full(len(between), -np.inf), violation.domain.contains(between)
+    if inside.any():
+        heights[inside] = violation.values(between[inside]).max(axis=1)
+    rounding = np.sqrt(np.finfo(float).eps) * np.abs(values[1:])  # which makes no valleys on a plateau
+    peaks = np.append(True, (heights.reshape(3, -1) < values[1:] - rounding).any(axis=0))
+    return points[peaks], values[peaks]
 
 
 def _of_parts(

@@ -128,6 +128,7 @@ class SICPO(Learner):
         rule: Rule | None = None,
     ) -> None:
         search = lsip.oracles.RandomSearch(points=100) if oracle is None else oracle
+        validation.choice("switch", switch, ("worst", "set"))  # "likely" is for episodes
         switching = Switch(eta, switch)
         if rule is not None and switching != Switch():
             raise lsip.ModelError("`eta` and `switch` cannot be used with a `rule` in place of the switch.")

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 import lsip
+from lsip.deadline import EFFORT
 
 from . import validation
 from .dataset import Matrix
@@ -37,7 +38,6 @@ class ModelTuning:
 
 
 TUNING = ModelTuning()
-MOST_MIXED = 2_000  # states of a chain whose powers are computed: these are not sparse
 
 
 def read_transitions(P: Transitions, ends: bool = False) -> tuple[Matrix, int, int]:
@@ -132,7 +132,7 @@ def mixing(chain: Matrix) -> float:
     / 2. Infinite where no such k is found: several sets of states may be closed, or mix very slowly.
     """
     states = chain.shape[0]
-    if states > MOST_MIXED:
+    if states**2 > EFFORT.entries:  # powers are not sparse
         return np.inf
     power = 0.5 * (np.eye(states) + (chain if isinstance(chain, np.ndarray) else chain.toarray()))
     eps = (states + 8) * float(np.finfo(float).eps)

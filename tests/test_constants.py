@@ -64,6 +64,7 @@ FACTS: dict[str, str] = {
     "lsip/workers/processes.py": "UNGUARDED",  # an exit code
     "rl/backprop.py": "HALF_LOG_TWO_PI",
     "rl/baselines/crpo.py": "GRIDS",  # of the paper
+    "rl/finite_horizon.py": "MOST_STATES",  # of what is refused
     "rl/lifted.py": "FUNCTIONS",
     "rl/plan.py": "CLOSED",  # what a plan promises
     "rl/plotting.py": "FLOOR MESH CURVE",  # of pictures

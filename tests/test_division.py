@@ -149,7 +149,7 @@ def touching_at_a_rounded_point() -> lsip.Problem:
     t, c = lsip.Index("t", lsip.Interval(0.1, 0.7)), lsip.Variable(3, name="c", lower=-10, upper=10)
     powers = 0.4 ** np.arange(3.0)
     row = c @ t ** np.arange(3) >= -((t - 0.4) ** 2)
-    return lsip.Problem(lsip.minimize(0.7 ** np.arange(3.0) @ c), [powers @ c <= 0, lsip.forall(t, row)])
+    return lsip.Problem(lsip.minimize(0.7 ** np.arange(3.0) @ c), [powers @ c == 0, lsip.forall(t, row)])
 
 
 def three_rows_together() -> lsip.Problem:
@@ -253,6 +253,31 @@ def test_what_is_taken_for_rounding_is_said() -> None:
     solution = touching_at_a_rounded_point().solve(verbose=False)
     assert any("rounding of the data" in a for a in solution.certificate.assumptions)
     assert not touching_inside().solve(verbose=False).certificate.assumptions
+
+
+def test_inequalities_are_not_excused_by_rounding() -> None:
+    """z[0] - a z[1] >= 0 and z[0] - b z[1] <= 0 with a > b: z[1] <= 0, though a and b differ in the last place only."""
+    t, z = lsip.Index("t", UNIT), lsip.Variable(3, name="z", lower=-1, upper=1)
+    assert Fraction(0.1) ** 2 > Fraction(0.01)
+    rows = [lsip.forall(t, z[0] + z[1] * (t**2 - 0.2 * t) + (z[2] + 1) * (t - 0.1) ** 2 >= 0), z[0] <= 0.01 * z[1]]
+    solution = lsip.Problem(lsip.minimize(-z[1]), rows).solve(verbose=False)
+    assert not solution.certified or solution.lower <= 0 <= solution.upper
+
+
+def test_a_contradiction_needs_no_equations() -> None:
+    t, z = lsip.Index("t", UNIT), lsip.Variable(2, name="z")
+    rows = [lsip.forall(t, z[0] >= t * (1 - t) + 0.1), z[0] + z[1] <= 0.3, z[1] >= 0]
+    problem = lsip.Problem(lsip.minimize(z[0]), rows)
+    solution = problem.solve(verbose=False)
+    assert solution.status is lsip.Status.INFEASIBLE
+    assert not solution.certificate.assumptions
+    assert restate(problem.compile()).A.shape == problem.compile().A.shape
+
+
+def test_right_hand_sides_without_a_value_are_refused() -> None:
+    h, z = lsip.Index("h", UNIT), lsip.Variable(name="z", lower=-1, upper=1)
+    with pytest.raises(lsip.ModelError, match="not defined at h = 0"):
+        lsip.Problem(lsip.minimize(z), [lsip.forall(h, z >= np.sqrt(h) / h)]).solve(verbose=False)
 
 
 def test_an_equation_that_contradicts_the_others_proves_nothing_feasible() -> None:

@@ -15,7 +15,7 @@ import rl
 torch = pytest.importorskip("torch")
 
 from rl.rules import Exchange, Lagrangian, Switch  # noqa: E402
-from rl.separation import RankedPoints  # noqa: E402
+from rl.separation import RankedPoints, separate  # noqa: E402
 from tests.test_si_cppo import Pull, agent, force  # noqa: E402
 from tests.test_updates import toy  # noqa: E402
 
@@ -199,6 +199,59 @@ def test_numbers_are_checked(kind):
     if kind is Exchange:
         with pytest.raises(lsip.ModelError, match="`gain`"):
             kind(gain=-1)
+
+
+# ---- what they are told ----------------------------------------------------------------------------------------------
+
+
+class Boxes(Hill):
+    """g over some set, and an oracle that finds many points of each hill, as branch-and-bound does."""
+
+    costly = True
+
+    def __init__(self, g: Any, domain: lsip.Domain, points: Any) -> None:
+        self.g, self.domain = g, domain
+        self.points = np.asarray(points, dtype=float).reshape(-1, domain.dim)
+
+    def values(self, y: Any) -> Any:
+        return self.g(np.asarray(y))[:, None]
+
+    def maximise(self, violation: Any, *, target: float = 0.0, seed: int = 0) -> lsip.oracles.Separation:
+        values, none = self.values(self.points)[:, 0], np.zeros(len(self.points), dtype=np.intp)
+        return lsip.oracles.Separation(self.points, values, np.inf, none)
+
+
+LINE, SQUARE = lsip.Interval(0, 1), lsip.Box([0, 0], [1, 1])
+HILLS: dict[str, tuple[Any, lsip.Domain, Any, list[list[float]]]] = {
+    "one": (lambda y: -np.abs(y[:, 0] - 0.3), LINE, LINE.grid(41), [[0.3]]),
+    "three": (lambda y: np.cos(4 * np.pi * y[:, 0]) - y[:, 0] / 9, LINE, LINE.grid(41), [[0.0], [0.5], [1.0]]),
+    "one point": (lambda y: y[:, 0], LINE, [0.5], [[0.5]]),
+    "a plateau": (lambda y: 0 * y[:, 0], LINE, LINE.grid(9), [[0.0]]),
+    "rounding": (
+        lambda y: 1 + np.floor(1e3 * y[:, 0]) % 2 * 2**-52,
+        LINE,
+        [0.1015, *np.linspace(0, 1, 41)],
+        [[0.1015]],
+    ),
+    "a ridge": (lambda y: y[:, 0] - 9 * np.abs(y[:, 0] - y[:, 1]), SQUARE, SQUARE.grid(9), [[1.0, 1.0]]),
+    "two ridges": (lambda y: np.sin(9 * y[:, 0]) + y[:, 1], SQUARE, SQUARE.grid(9), [[0.875, 1.0], [0.125, 1.0]]),
+    "intervals": (
+        lambda y: y[:, 0],
+        lsip.Union(lsip.Interval(0, 0.2), lsip.Interval(0.7, 1)),
+        [0.1, 0.2, 0.7, 1.0],
+        [[1.0], [0.2]],
+    ),
+    "no line": (lambda y: y[:, 0], lsip.Finite([0.0, 0.5, 0.51]), [0.0, 0.5, 0.51], [[0.51], [0.5], [0.0]]),
+}
+
+
+@pytest.mark.parametrize("name", HILLS)
+def test_of_a_hill_a_rule_is_told_its_top(name):
+    g, domain, points, tops = HILLS[name]
+    violation: Any = Boxes(g, domain, points)
+    told = separate(violation, violation, 0.0, 0)
+    np.testing.assert_allclose(told.points, tops)
+    np.testing.assert_array_equal(told.values, violation.values(told.points)[:, 0])
 
 
 # ---- what they learn -------------------------------------------------------------------------------------------------

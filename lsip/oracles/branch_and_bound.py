@@ -16,7 +16,7 @@ from .memory import Partitions
 
 @dataclass(frozen=True)
 class BranchAndBound:
-    """Prove `sup g <= bound`, and find the distinct local maximisers on the way.
+    """Prove `sup g <= bound`, and find the worst points on the way.
 
     Boxes are bounded by quadratic enclosures (third-order accurate) and split while their bound exceeds both the
     target and twice the worst violation found. What does not depend on x is kept in the family's `memory`, and reused
@@ -69,7 +69,7 @@ class BranchAndBound:
 
     @maximises
     def maximise(self, violation: Violation, *, target: float = 0.0, seed: int = 0) -> Separation:
-        """The distinct maximisers found, worst first, and a proven bound. Deterministic: `seed` plays no part."""
+        """The worst points found, the worst first, and a proven bound. Deterministic: `seed` plays no part."""
         if not can_enclose(violation):
             raise ModelError(
                 "BranchAndBound needs a violation that can be enclosed: write the constraint in the language, or give "

@@ -7,8 +7,8 @@ strictly feasible point unless there are such rows (J. M. Borwein, H. Wolkowicz,
 programming problem, 1981). A linear program proposes them, in floats; rational numbers decide.
 
 Who writes p(0.1) == 0 with a vector of powers of 0.1 in doubles means the row of p(t) >= 0 where t = 0.1. In exact
-arithmetic the two differ in the last place, and the set between them is a wedge that nobody meant. A finite row whose
-every entry is that of a row, or of its derivative, to within `DATA_ULPS` units in the last place, is taken for it.
+arithmetic the two differ in the last place, and the set between them is a wedge that nobody meant. A finite equality
+whose every entry is that of a row, or of its derivative, to within `DATA_ULPS` units in the last place, is taken for it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..model.families import RowFamily
 from ..model.program import Program
 from ..proof.certificate import Array
 from ..proof.dual import TUNING as WEIGHING
-from ..proof.equations import DATA_ULPS
+from ..proof.equations import DATA_ULPS, equalities
 from .affine_hull import AffineHull, FiniteSide, Implied, IndexRow, Row
 from .row_polynomials import RowPolynomials, equations, named_numbers, row_polynomials, sampled_rows
 
@@ -90,15 +90,18 @@ def _candidates(faces: Sequence[Face], sides: Array, hull: AffineHull) -> tuple[
 
 
 def _proposed(table: Array) -> list[int]:
-    """Rows of a table with multipliers that add up to one and combine them to nothing; the heaviest first."""
+    """Rows of a table with multipliers that add up to one and combine them to nothing; the heaviest first.
+
+    None where they combine to a contradiction, which needs no equations to be proven.
+    """
     k = len(table)
     # The same span by its principal directions: equations that are others up to rounding make HiGHS cycle.
-    directions, sizes, _ = np.linalg.svd(table, full_matrices=False)
+    directions, sizes, _ = np.linalg.svd(table[:, :-1], full_matrices=False)
     span = directions[:, sizes > WEIGHING.likely * sizes[0]]
     matrix = sparse.csr_matrix(np.vstack([span.T, np.ones(k)]))
     side = np.append(np.zeros(span.shape[1]), 1.0)
-    found = linear_program(np.zeros(k), np.zeros(k), np.ones(k), matrix, side, side)
-    if found is None:
+    found = linear_program(table[:, -1], np.zeros(k), np.ones(k), matrix, side, side)
+    if found is None or abs(found @ table[:, -1]) > WEIGHING.likely:
         return []
     heavy = np.flatnonzero(found > WEIGHING.likely)
     return [int(i) for i in heavy[np.argsort(-found[heavy])]]
@@ -200,10 +203,8 @@ def implied_sides(program: Program, hull: AffineHull) -> NDArray[np.bool_]:
 
 def meant_rows(program: Program, faces: Sequence[Face]) -> dict[int, Row]:
     """By finite rows that are rounded: what each means, in rational numbers, with the right-hand side in column n."""
-    upper, lower = program.row_upper, program.row_lower
-    one = (upper == lower) | ~np.isfinite(upper) | ~np.isfinite(lower)
-    table = np.column_stack([program.A.toarray(), np.where(np.isfinite(upper), upper, lower)])
-    table[~one] = 0.0  # which two right-hand sides mean cannot be told apart
+    table = np.column_stack([program.A.toarray(), np.nan_to_num(program.row_upper, posinf=0.0, neginf=0.0)])
+    table[~equalities(program)] = 0.0  # inequalities hold exactly, or not at all
     found: dict[int, Row] = {}
     for face in faces:
         if face.family.domain.dim > 1:
