@@ -106,9 +106,9 @@ def test_rounds_shrink_with_the_time_that_is_left(monkeypatch):
         rounds.append((len(rows), most, done))
         return done
 
-    clock = itertools.count()  # a second passes with every look at it
+    looks = itertools.count()  # a second passes before the first round, and one with each
     monkeypatch.setattr(box_search.BoxSearch, "_split", split)
-    monkeypatch.setattr(box_search.time, "perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr(box_search.time, "perf_counter", lambda: min(next(looks), 1.0) + len(rounds))
     lsip.oracles.BranchAndBound(seconds=4.5).maximise(program.violation(0, x))
     slowest = rounds[0][1] / 4.5
     for left, (_, _, before), (_, most, done) in zip((3.5, 2.5, 1.5, 0.5), rounds, rounds[1:], strict=False):
