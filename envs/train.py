@@ -69,7 +69,7 @@ def add_train(commands: Commands) -> None:
     )
     parser.add_argument("--log", type=Path, metavar="DIR", help="write progress.csv and TensorBoard events there")
     parser.add_argument("--method", choices=METHODS, help="training method (default: si-cppo)")
-    parser.add_argument("--eta", type=float, metavar="E", help="tolerance of the switch (default: 0.01)")
+    parser.add_argument("--eta", type=float, metavar="E", help="tolerance of the switch (default: 0; paper: 0.01)")
     parser.add_argument(
         "--set",
         action="append",

@@ -138,7 +138,8 @@ def _peaks(violation: lsip.oracles.Violation, answer: lsip.oracles.Separation) -
     heights, inside = np.full(len(between), -np.inf), violation.domain.contains(between)
     if inside.any():
         heights[inside] = violation.values(between[inside]).max(axis=1)
-    peaks = np.append(True, (heights.reshape(3, -1) < values[1:]).any(axis=0))
+    rounding = np.sqrt(np.finfo(float).eps) * np.abs(values[1:])  # which makes no valleys on a plateau
+    peaks = np.append(True, (heights.reshape(3, -1) < values[1:] - rounding).any(axis=0))
     return points[peaks], values[peaks]
 
 

@@ -227,6 +227,12 @@ HILLS: dict[str, tuple[Any, lsip.Domain, Any, list[list[float]]]] = {
     "three": (lambda y: np.cos(4 * np.pi * y[:, 0]) - y[:, 0] / 9, LINE, LINE.grid(41), [[0.0], [0.5], [1.0]]),
     "one point": (lambda y: y[:, 0], LINE, [0.5], [[0.5]]),
     "a plateau": (lambda y: 0 * y[:, 0], LINE, LINE.grid(9), [[0.0]]),
+    "rounding": (
+        lambda y: 1 + np.floor(1e3 * y[:, 0]) % 2 * 2**-52,
+        LINE,
+        [0.1015, *np.linspace(0, 1, 41)],
+        [[0.1015]],
+    ),
     "a ridge": (lambda y: y[:, 0] - 9 * np.abs(y[:, 0] - y[:, 1]), SQUARE, SQUARE.grid(9), [[1.0, 1.0]]),
     "two ridges": (lambda y: np.sin(9 * y[:, 0]) + y[:, 1], SQUARE, SQUARE.grid(9), [[0.875, 1.0], [0.125, 1.0]]),
     "intervals": (
