@@ -82,6 +82,41 @@ def test_a_kink_that_moves_is_refused():
             solution.sensitivity(*what)
 
 
+@pytest.mark.parametrize("formula", [lambda p: abs(p) + t, lambda p: -np.maximum(p, t), lambda p: np.minimum(p + 1, t)])
+def test_a_kink_in_the_parameter_is_refused(formula):
+    x, p = lsip.Variable(name="x"), lsip.Parameter(name="p", value=0.0)
+    solution = lsip.Problem(lsip.minimize(x), [lsip.forall(t, x >= formula(p))]).solve(verbose=False)
+    for what in ((p,), (p, x)):
+        with pytest.raises(lsip.ModelError, match="kink"):
+            solution.sensitivity(*what)
+
+
+def test_a_parameter_that_has_changed_since_the_solve_is_refused():
+    x, p = lsip.Variable(name="x"), lsip.Parameter(name="p", value=1.0)
+    solution = lsip.Problem(lsip.minimize(x), [lsip.forall(t, x >= p**2 * t)]).solve(verbose=False)
+    assert solution.sensitivity(p) == pytest.approx(2.0, abs=1e-6)
+    p.value = 3.0
+    with pytest.raises(lsip.ModelError, match="changed since the solve"):
+        solution.sensitivity(p)
+
+
+def test_rows_that_are_divided_by_what_vanishes():
+    """c = (p, 4 p, -3 p): the row is divided by t, and its multipliers are those of the quotient."""
+    c, p = lsip.Variable(3, name="c"), lsip.Parameter(name="p", value=0.7)
+    curve = lsip.forall(t, c @ t ** np.arange(3) >= p + p * t * (2 - t) ** 2)
+    problem = lsip.Problem(lsip.minimize(c[0] + 0.3 * c[1] + 0.2 * c[2]), [c[0] == p, curve])
+    solution = problem.solve(verbose=False)
+    assert solution.sensitivity(p) == pytest.approx(1.6, abs=1e-6)
+    np.testing.assert_allclose(solution.sensitivity(p, c), [1.0, 4.0, -3.0], atol=1e-6)
+
+
+def test_rows_that_leave_no_slack_for_one_value_only_are_refused():
+    x, p = lsip.Variable(name="x", lower=-10, upper=10), lsip.Parameter(name="p", value=1.0)
+    solution = lsip.Problem(lsip.minimize(x), [x >= p, x <= 1]).solve(verbose=False)
+    with pytest.raises(lsip.ModelError, match="no slack"):
+        solution.sensitivity(p)
+
+
 def whole():
     x, p = lsip.Variable(integer=True, name="x"), lsip.Parameter(name="p", value=1.5)
     return lsip.Problem(lsip.maximize(x), [lsip.forall(t, t * x <= p)]), p

@@ -268,3 +268,8 @@ def test_the_advice_works():
     s = lsip.Variable(name="s")
     rows = [lsip.forall(t, np.linalg.norm(t * x) <= s), lsip.sum_squares(x) <= e - s, x[0] >= 1]
     assert solved(lsip.Problem(lsip.minimize(e), rows)).value == pytest.approx(2.0, abs=1e-5)
+
+
+def test_a_square_may_have_the_coefficient_zero() -> None:
+    rows = [(x[0] + x[1]) ** 2 + 0.0 * x[1] ** 2 <= 1, 0.0 * x[2] ** 2 <= 1, x[1] == 0]
+    assert solved(lsip.Problem(lsip.minimize(x[0]), rows)).value == pytest.approx(-1.0, abs=1e-6)

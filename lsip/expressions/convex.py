@@ -69,7 +69,8 @@ class Atoms:
         kept = np.flatnonzero(mine)
         part, mine = self.chosen(self.rows[kept], kept), mine[kept]
         if isinstance(self.kind, SumOfSquares):  # c r^2 = (sqrt(c) r)^2
-            ends = np.array([root(c if op == "multiply" else 1 / c) for c in map(Fraction, np.abs(mine).tolist())])
+            sizes = map(Fraction, np.abs(mine).tolist())
+            ends = np.reshape([root(c if op == "multiply" else 1 / c) for c in sizes], (-1, 2))
             q = linear_rule("multiply", (part.q, enclosed_numbers(*ends.T[:, :, None])))
         else:
             q = linear_rule(op, (part.q, np.abs(mine)[:, None]))

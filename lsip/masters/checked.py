@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import LSIPError, ModelError
+from ..deadline import check
+from ..errors import LSIPError, ModelError, OutOfTime
 from ..validation import numbers, shown
 from .base import (
     Array,

@@ -8,7 +8,7 @@ programming problem, 1981). A linear program proposes them, in floats; rational 
 
 Who writes p(0.1) == 0 with a vector of powers of 0.1 in doubles means the row of p(t) >= 0 where t = 0.1. In exact
 arithmetic the two differ in the last place, and the set between them is a wedge that nobody meant. A finite equality
-whose every entry is that of a row, or of its derivative, to within `DATA_ULPS` units in the last place, is taken for it.
+whose every entry is that of a row, or of its derivative, to within `DATA_ULPS` units in the last place, stands for it.
 """
 
 from __future__ import annotations

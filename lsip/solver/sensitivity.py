@@ -29,6 +29,7 @@ from ..model.problem import Problem
 from ..model.program import Program
 from ..proof.certificate import Support
 from ..proof.dual import TUNING as WEIGHING
+from ..reductions.chain import restate
 from ..solution.active import TUNING as READING
 from ..solution.solution import DRAWN, Solution
 from ..solution.values import place_of
@@ -111,7 +112,7 @@ def sensitivity(solution: Solution, parameter: Parameter, variable: Variable | N
     if _stuck(optimum, here):
         raise ModelError("An active index point is at a kink, or at no strict maximum: how it moves is not known.")
     span, system = _jacobian(optimum, here)
-    changes = [_change(problem, parameter, k, optimum) for k in range(parameter.size)]
+    changes = [_change(problem, parameter, k, optimum, here) for k in range(parameter.size)]
     shape = parameter.shape
     if variable is None or place is None:
         found = np.array([solution.sign * _of_value(optimum, here, span, system, change) for change in changes])
@@ -193,24 +194,44 @@ def _moving(optimum: Optimum, here: Local) -> Array:
     return weights * here.inverse
 
 
-def _change(problem: Problem, parameter: Parameter, k: int, optimum: Optimum) -> list[Any]:
-    """The derivatives of the first five parts of the reduced system in one entry of a parameter."""
+def _change(problem: Problem, parameter: Parameter, k: int, optimum: Optimum, here: Local) -> list[Any]:
+    """The derivatives of the first five parts of the reduced system in one entry of a parameter.
+
+    Differences to both sides are equal up to a term that is proportional to the step, but for kinks.
+    """
     before: Any = parameter.value
     flat = np.ravel(np.asarray(before, dtype=float))
     step = STEP * max(1.0, abs(flat[k]))
-    sides: list[Any] = []
+    sides: list[Local] = []
     try:
-        for way in (step, -step):
+        for way in (step, -step, step / 4, -step / 4):
             moved = flat.copy()
             moved[k] += way
             parameter.value = moved.reshape(parameter.shape)
-            program = problem.compile()
+            program = restate(problem)
+            if _shape(program) != _shape(optimum.program):
+                raise ModelError("Rows leave each other no slack for this value of the parameter only.")
             if any(p.domain != f.domain for p, f in zip(program.families, optimum.program.families, strict=True)):
                 raise ModelError("Index sets that depend on a parameter have no derivative here.")
             sides.append(optimum.local(program))
     finally:
         parameter.value = before
-    return [(up - down) / (2 * step) for up, down in zip(sides[0][:5], sides[1][:5], strict=True)]
+    changes = []
+    for middle, up, down, *close in zip(here[:5], *(side[:5] for side in sides), strict=True):
+        change, (wide, narrow) = (up - down) / (2 * step), (u + v - 2 * middle for u, v in ((up, down), close))
+        size = 1 + max(np.abs(part).max(initial=0.0) for part in map(np.atleast_1d, (change, middle)))
+        if (np.abs(wide - 16 * narrow) > 0.5 * np.abs(wide) + NEAR * size * step).any():
+            raise ModelError(
+                "The data have a kink at this value of the parameter, or a parameter has changed since the solve: no "
+                "derivative is known."
+            )
+        changes.append(change)
+    return changes
+
+
+def _shape(program: Program) -> tuple[Any, ...]:
+    """What rows a program has, after those that vanish at index points were divided."""
+    return program.A.shape, program.row_labels, [family.labels for family in program.families]
 
 
 def _of_value(optimum: Optimum, here: Local, span: Array, system: Array, change: list[Any]) -> float:
