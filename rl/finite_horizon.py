@@ -85,7 +85,7 @@ def _repeated(spec: Specification, count: int) -> SemiInfiniteCost:
     c, shape = spec.constraint, (spec.states,) if spec.costs.by_state else spec.r.shape
     again = np.tile(np.arange(spec.states), count)
 
-    def rows(y: Any) -> Any:
+    def rows(y: lsip.Index | Array) -> Any:
         return called("cost(y)", c.cost, y).reshape(len(y), *shape)[:, again]
 
     cost = rows if c.index is None else c.cost[again]

@@ -26,12 +26,12 @@ p = 1 - a, so H(t(a)) <= G(1 - a) - (1 - a) t(a). For some of the levels only, t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 import lsip
 from lsip.expressions import substituted
@@ -41,6 +41,7 @@ from .constraint import SemiInfiniteCost, Total
 from .given_cost import Bound, Cost, called, read_range
 
 Array = NDArray[np.float64]
+Formula: TypeAlias = lsip.Expression | Array
 Pair = tuple[float, float]
 MEANINGS = ("step", "episode")
 AFTER, BEFORE = "total", "total_before"  # what `RunningTotal` tells of a step
@@ -53,7 +54,7 @@ class Distribution:
     index: lsip.Index  # y
     bound: Any  # u(y), an expression or a number
 
-    def function(self, y: Any, c: Any) -> Any:
+    def function(self, y: Formula, c: Formula) -> Any:
         """f, which grows with c: of an index and numbers, or points (N, 1) and numbers (1, B)."""
         raise NotImplementedError
 
@@ -87,11 +88,11 @@ class Distribution:
         """f for values (K,) in ascending order, and u; both may be lower by the same function of y."""
         return self.function(self.index, values), self.bound
 
-    def batched(self, y: Any, values: Any) -> Any:
+    def batched(self, y: Formula, values: Any) -> Any:
         """f at points (N, 1), of arrays or traced, and values (B,): (N, B)."""
         return self.function(y, np.asarray(values)[None, :])
 
-    def at(self, part: Any, y: Any) -> Any:
+    def at(self, part: Formula, y: Formula) -> Any:
         """An expression in the index at points (N, 1), of arrays or traced: (N, 1)."""
         if not isinstance(part, lsip.Expression):
             return 0.0 * y + part
@@ -99,7 +100,7 @@ class Distribution:
             return substituted(part, {self.index: y[0, 0]}).reshape(1, 1)
         return part.at({self.index: np.asarray(y)[:, 0]})[:, None]
 
-    def limit(self, y: Any) -> Any:
+    def limit(self, y: Formula) -> Any:
         """u at points (N, 1): (N,)."""
         return self.at(self.bound, y)[:, 0]
 
@@ -135,7 +136,7 @@ class Distribution:
         else:
             share = 1 - validation.number("gamma", gamma, "discount")
 
-        def charged(y: Any, observations: Any, actions: Any) -> Any:
+        def charged(y: Formula, observations: Formula, actions: Formula) -> Any:
             return share * self.batched(y, called("cost(observations, actions)", cost, observations, actions))
 
         span = None
@@ -150,14 +151,14 @@ class Distribution:
         """In an environment whose `RunningTotal` tells the totals before and after a step."""
         validation.unused("the total of an episode, which rl.RunningTotal discounts", gamma=gamma, steps=steps)
 
-        def charged(y: Any, observations: Any, actions: Any, info: Any) -> Any:
+        def charged(y: Formula, observations: Formula, actions: Formula, info: Mapping[str, Any]) -> Any:
             if AFTER not in info or BEFORE not in info:
                 raise lsip.ModelError(
                     "The environment does not tell totals: wrap it, rl.RunningTotal(env, constraint)."
                 )
             return self.batched(y, info[AFTER]) - self.batched(y, info[BEFORE])
 
-        def limit(y: Any) -> Any:
+        def limit(y: Formula) -> Any:
             return self.limit(y) - self.batched(y, np.zeros(1))[:, 0]
 
         span = None if ends is None else self.gained(min(ends[0], 0.0), max(ends[1], 0.0))
@@ -168,14 +169,14 @@ class Distribution:
 class Excess(Distribution):
     """f(y, c) = (c - y)+."""
 
-    def function(self, y: Any, c: Any) -> Any:
+    def function(self, y: Formula, c: Formula) -> Any:
         return np.maximum(c - y, 0.0)
 
 
 class Exceedance(Distribution):
     """f(y, c) = 1 where c > y, else 0."""
 
-    def function(self, y: Any, c: Any) -> Any:
+    def function(self, y: Formula, c: Formula) -> Any:
         return np.where(c > y, 1.0, 0.0)
 
     def gained(self, lowest: float, highest: float) -> Pair:
@@ -206,7 +207,7 @@ class TailMean(Distribution):
     def up_to(self, most: float) -> Distribution:
         return self  # levels are no costs
 
-    def function(self, y: Any, c: Any) -> Any:
+    def function(self, y: Formula, c: Formula) -> Any:
         return np.maximum(c - (self.threshold if y is self.index else self.at(self.threshold, y)), 0.0)
 
 
@@ -322,7 +323,7 @@ def cvar(
     return TailMean(index, (1 - index) * (u - t), t).constraint(cost, of, gamma, steps, range)
 
 
-def statewise(cost: Any, bound: Any, Y: lsip.Domain | lsip.Index) -> SemiInfiniteCost:
+def statewise(cost: Formula | ArrayLike, bound: Formula | ArrayLike, Y: lsip.Domain | lsip.Index) -> SemiInfiniteCost:
     """sum over a of pi(a | s) c_y(s, a) <= u_y(s) for all y, in every state s that is visited.
 
     Parameters

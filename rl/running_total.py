@@ -83,7 +83,7 @@ class RunningTotal(VectorWrapper[Any, Any, Any]):
         self._total, self._weight = np.zeros(self.num_envs), np.ones(self.num_envs)
         self._over = np.zeros(self.num_envs, dtype=bool)
 
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         observations, info = self.env.reset(seed=seed, options=options)
         self._begin(np.array(observations))
         return self._shown(), info

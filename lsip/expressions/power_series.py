@@ -7,7 +7,7 @@ fractions where values are known exactly, and nan where nothing is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Callable
 from fractions import Fraction
 from functools import cache
 from math import factorial, isqrt
@@ -190,7 +190,7 @@ def _over(a: Coefficient, b: Coefficient) -> Coefficient:
     return a / b if isinstance(a, Interval | Fraction) or isinstance(b, Interval) else Fraction(a) / b
 
 
-def _total(terms: Any) -> Coefficient:
+def _total(terms: Iterable[Coefficient]) -> Coefficient:
     total: Coefficient = 0
     for term in terms:
         total = _plus(total, term)

@@ -34,7 +34,7 @@ _multiply: Callable[..., Any] = RULES["multiply"]
 class Slope:
     """A formula as `at` + w `quotient`: fractions, None where they are not known, and a formula, None where it is 0."""
 
-    def __init__(self, at: Any, quotient: Any) -> None:
+    def __init__(self, at: object, quotient: object) -> None:
         self.at: Any = None if at is None else np.asarray(at, dtype=object)
         self.quotient: Any = quotient
 
@@ -48,7 +48,7 @@ class _NoSlopeError(Exception):
     """A formula has no slope that is known."""
 
 
-def divide(a: Any, b: Any) -> Any:
+def divide(a: Expression, b: Expression) -> Any:
     """a / b, or what it is where both vanish."""
     if isinstance(a, Expression) and isinstance(b, Expression) and a.indices() and b.indices():
         low, high = full_range(b)
@@ -59,7 +59,7 @@ def divide(a: Any, b: Any) -> Any:
     return _divide(a, b)
 
 
-def multiply(a: Any, b: Any) -> Any:
+def multiply(a: Expression, b: Expression) -> Any:
     """a b, or what it is where one vanishes and the other is a pole: a (1 / b), w log(w)."""
     if isinstance(a, Expression) and isinstance(b, Expression):
         for u, v in ((a, b), (b, a)):
@@ -341,7 +341,7 @@ class Slopes:
         except ModelError:  # there is no Taylor series
             raise _NoSlopeError from None
 
-    def _divided(self, node: Apply, c: Fraction, q: Any) -> Slope:
+    def _divided(self, node: Apply, c: Fraction, q: Expression) -> Slope:
         f, u = node.function, node.args[0]
         of, k = f.name, 0
         if isinstance(node, Divided):
@@ -371,7 +371,7 @@ def _array(values: Any, shape: tuple[int, ...]) -> Any:
     return found
 
 
-def _number(values: Any) -> Expression:
+def _number(values: object) -> Expression:
     """Fractions as an expression."""
     values = np.asarray(values, dtype=object)
     if all(v == values.ravel()[0] for v in values.ravel()):

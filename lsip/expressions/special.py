@@ -152,12 +152,12 @@ def _apply(u: Expression) -> Expression:
     return Apply(digamma, u)
 
 
-def _weighted_logarithm(x: Any, y: Any) -> Expression:
+def _weighted_logarithm(x: Expression, y: Expression) -> Expression:
     """x log(y), which is 0 where x is."""
     return as_expression(x * np.log(y))
 
 
-def _relative_entropy(x: Any, y: Any) -> Expression:
+def _relative_entropy(x: Expression, y: Expression) -> Expression:
     """x log(x / y), as -entr(x) - x log(y)."""
     return as_expression(-Apply(FUNCTIONS["entr"], x) - _weighted_logarithm(x, y))
 

@@ -39,7 +39,7 @@ class Layer:
         if not self.variables or not all(any(v is own for own in problem.variables) for v in self.variables):
             raise ModelError("`variables` must be variables of the problem, at least one.")
 
-    def __call__(self, *tensors: torch.Tensor, **options: Any) -> tuple[torch.Tensor, ...]:
+    def __call__(self, *tensors: torch.Tensor, **options: object) -> tuple[torch.Tensor, ...]:
         """The optimal values of the variables, for a tensor a parameter; options are those of `Problem.solve`."""
         if len(tensors) != len(self.parameters):
             raise ModelError(f"The layer takes {len(self.parameters)} tensors, one a parameter; got {len(tensors)}.")

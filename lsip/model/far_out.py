@@ -15,6 +15,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..deadline import EFFORT
 from ..expressions.affine import Affine, Term
@@ -64,7 +65,7 @@ Terms = list[FarTerm]
 class FarOut:
     """Formulas over one part of an unbounded box: `leaf` says what polynomials are there, by their degrees."""
 
-    def __init__(self, s: Any, ring: Ring, leaf: Callable[[list[Polynomial]], dict[int, list[Any]]]) -> None:
+    def __init__(self, s: Expression, ring: Ring, leaf: Callable[[list[Polynomial]], dict[int, list[Any]]]) -> None:
         self.s, self.ring, self.leaf = s, ring, leaf
 
     def terms(self, e: Expression, instead: Mapping[Expression, Expression]) -> Terms:
@@ -91,7 +92,7 @@ class FarOut:
             result.append(FarTerm(degree, as_expression(q), used))
         return result
 
-    def scaled(self, terms: Terms, d: Any) -> Any:
+    def scaled(self, terms: Terms, d: ArrayLike) -> Any:
         """s^d times the sum of terms; d may be an array, and is at least p where a term is used."""
         total: Any = 0.0
         for t in map(self._plain, terms):
@@ -107,7 +108,7 @@ class FarOut:
             total = total + q
         return as_expression(total)
 
-    def _power(self, k: Any) -> Any:
+    def _power(self, k: ArrayLike) -> Any:
         """s to powers, all of them one where they are equal."""
         k = np.asarray(k, dtype=float)
         return self.s ** float(k.flat[0]) if k.size and (k == k.flat[0]).all() else as_expression(self.s) ** k
@@ -262,7 +263,7 @@ class FarOut:
         raise FarOutError(f"it is not known what {text(node)} is there")
 
 
-def _full(q: Any, shape: tuple[int, ...]) -> Expression:
+def _full(q: Expression | float, shape: tuple[int, ...]) -> Expression:
     """A formula in its shape."""
     q = as_expression(q)
     return q if q.shape == shape else as_expression(np.broadcast_to(q, shape))
