@@ -76,7 +76,7 @@ def facts(path: str | Path, kind: str) -> Facts:
 
 
 @contextmanager
-def reading(path: str | Path, kind: str, facts: Any = None) -> Iterator[None]:
+def reading(path: str | Path, kind: str, facts: object = None) -> Iterator[None]:
     """While a file is taken apart, everything that can go wrong means that it is not what it should be.
 
     Where its facts are known and tell of another version of lsip, that is what is wrong.
@@ -131,7 +131,7 @@ def describe(part: object) -> Any:
     return {"name": type(part).__name__, "fields": fields}
 
 
-def rebuild(described: Any, homes: Iterable[Any], what: str) -> Any:
+def rebuild(described: object, homes: Iterable[Any], what: str) -> Any:
     """The part that `describe` described, from the modules where it may live."""
     if not isinstance(described, dict):
         return described

@@ -249,7 +249,7 @@ class SemiInfiniteCost:
             )
         return refuse_infinite(bounds, "bound(y)", y)
 
-    def _computed(self, call: str, function: Callable[..., Any], *arguments: Any) -> Array:
+    def _computed(self, call: str, function: Callable[..., Any], *arguments: object) -> Array:
         """What cost or bound give for arrays; those of torch get tensors."""
         if self.tensors:
             import torch

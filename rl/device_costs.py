@@ -196,7 +196,7 @@ def _gradient(values: Tensor, points: Tensor) -> Tensor:
     return torch.zeros_like(points) if gradient is None else gradient
 
 
-def _checked(values: Any, shape: tuple[int, ...], call: str) -> Tensor:
+def _checked(values: object, shape: tuple[int, ...], call: str) -> Tensor:
     if not isinstance(values, Tensor) or tuple(values.shape) != shape:
         what = f"a tensor of shape {tuple(values.shape)}" if isinstance(values, Tensor) else type(values).__name__
         raise lsip.ModelError(f"`{call}` must give a tensor of shape {shape}; got {what}.")

@@ -41,12 +41,12 @@ class Form:
     middle: Array | None = None  # (B + 1,)
     factor: float = 0.0
 
-    def __call__(self, costs: Any) -> Any:
+    def __call__(self, costs: lsip.Expression | Array) -> Any:
         """Its values (N,) for costs (N, B), or an expression (1,) for one (1, B)."""
         linear = costs @ self.weights + self.constant
         return linear + self.factor * self.squares(costs) if self.factor else linear
 
-    def squares(self, costs: Any) -> Any:
+    def squares(self, costs: lsip.Expression | Array) -> Any:
         """The mean of the squares, (N,)."""
         assert self.middle is not None
         rows, last = self.rows[:, :-1], np.asarray(self.rows[:, [-1]].sum(axis=1)).ravel()

@@ -35,7 +35,7 @@ def in_tensors(more: More) -> More:
     }
 
 
-def called(call: str, function: Callable[..., Any], *arguments: Any) -> Any:
+def called(call: str, function: Callable[..., Any], *arguments: object) -> Any:
     """What a function of a constraint gives; its own errors become a sentence."""
     given = [getattr(part, "shape", ()) for part in arguments]
     shapes = " and ".join(str(tuple(shape) if isinstance(shape, tuple) else ()) for shape in given)

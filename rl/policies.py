@@ -77,7 +77,7 @@ def _named(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     """A method of a policy, whose errors say that they are its own."""
 
     @wraps(method)
-    def called(self: Policy, *arguments: Any, **options: Any) -> Any:
+    def called(self: Policy, *arguments: object, **options: object) -> Any:
         with code_of(f"`{name}` of the policy {type(self).__name__}"):
             return method(self, *arguments, **options)
 

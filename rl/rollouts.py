@@ -186,7 +186,7 @@ def play_round(
     )
 
 
-def _final(mode: Any, following: Any, info: Mapping[str, Any], shape: tuple[int, ...]) -> Array:
+def _final(mode: object, following: Array, info: Mapping[str, Any], shape: tuple[int, ...]) -> Array:
     """The last observations of episodes: copies that were reset in the same step have them in `info`."""
     if mode == AutoresetMode.SAME_STEP and "final_obs" in info:
         following = np.stack([o if o is not None else f for o, f in zip(info["final_obs"], following, strict=True)])

@@ -138,7 +138,7 @@ class ConvexEntry:
         return ("spelled", total(terms))
 
 
-def _multiple(factor: Element, item: Any) -> Origin:
+def _multiple(factor: Element, item: object) -> Origin:
     op, *operands = factor.origin
     while op == "spelled" and isinstance(operands[0], tuple):
         op, *operands = operands[0]

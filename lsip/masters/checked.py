@@ -97,7 +97,7 @@ class CheckedProgram(_Growing):
     def change(self, c: Array | None = None, bounds: Pair | None = None, sides: Pair | None = None) -> None:
         observed(self._name, self._live.change, c, bounds, sides)
 
-    def solve(self, **options: Any) -> FiniteResult:
+    def solve(self, **options: object) -> FiniteResult:
         result: FiniteResult = observed(self._name, self._live.solve, **options)
         name, sizes = self._name, {"x": self._n, "multipliers": self._rows + self._added, "reduced_costs": self._n}
         if result.status not in ("optimal", "infeasible", "unbounded", "limit"):

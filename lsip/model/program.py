@@ -69,7 +69,7 @@ class FixedMatrix(sparse.csr_matrix):  # type: ignore[misc]  # which has no type
             part.flags.writeable = False
         return fixed
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: object) -> None:
         if not self.data.flags.writeable:
             raise ModelError("The rows of a Program cannot be changed; make another with dataclasses.replace.")
         super().__setitem__(key, value)
