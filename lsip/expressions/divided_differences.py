@@ -44,9 +44,9 @@ class Expansion:
     def near(self, u: Array, at: float, k: int, n: int) -> Interval:
         """Derivative n of what is left when k terms are divided out, at points within the radius.
 
-        Term j is a_j (j - k)! / (j - k - n)! (u - c)^i with i = j - k - n, and the rest is one more of them. In Horner's
-        rule, it is rounded twice i times and once more, and so is u - c in it i times, and its number three times: by
-        (3 i + 4) EPS / 2 in all, of its size.
+        Term j is a_j (j - k)! / (j - k - n)! (u - c)^i with i = j - k - n, and the rest is one more of them. In
+        Horner's rule, it is rounded twice i times and once more, and so is u - c in it i times, and its number three
+        times: by (3 i + 4) EPS / 2 in all, of its size.
         """
         d, value = u - at, np.zeros_like(u)
         doubt, size = np.zeros_like(u), np.abs(d)
