@@ -83,7 +83,13 @@ class RunningTotal(VectorWrapper[Any, Any, Any]):
         self._total, self._weight = np.zeros(self.num_envs), np.ones(self.num_envs)
         self._over = np.zeros(self.num_envs, dtype=bool)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
+        if isinstance(seed, list | tuple) and len(seed) == self.num_envs:  # one for each copy
+            seed = [validation.seed(each) for each in seed]
+        elif seed is not None:
+            seed = validation.seed(seed)
+        if options is not None and not isinstance(options, dict):
+            raise lsip.ModelError(f"`options` must be a dict, or None; got {validation.shown(options)}.")
         observations, info = self.env.reset(seed=seed, options=options)
         self._begin(np.array(observations))
         return self._shown(), info

@@ -164,6 +164,19 @@ def test_they_are_proven_kept_and_solved_again(function: Callable, tmp_path: Pat
     assert again.value == solution.value
 
 
+def test_values_at_points_are_sharp() -> None:
+    """Best cubic to (2**t - 1) / t, whose error is 2.5e-9: values are known to a few units in the last place."""
+    points = np.array([0.0, 1e-9, 1e-3, 0.044, -0.0625])[:, None]
+    box = divided_difference("exp2", 0.0, 1).evaluate(Interval.point(points), 0)
+    assert (box.hi - box.lo <= 32 * np.spacing(box.hi)).all()
+    t, h = lsip.Index("t", lsip.Interval(-1 / 16, 1 / 16)), lsip.Variable(name="h")
+    c = lsip.Variable(4, name="c")
+    error = (16 * t) ** np.arange(4) @ c - (2**t - 1) / t
+    solution = lsip.Problem(lsip.minimize(h), [lsip.forall(t, [error <= h, -error <= h])]).solve(verbose=False)
+    assert solution.certified
+    assert solution.value == pytest.approx(2.54337800593e-9, rel=1e-4)
+
+
 def test_they_have_derivatives() -> None:
     slope = lsip.derivative(np.sin(T) / T, T)
     t = np.linspace(-1, 1, 8)

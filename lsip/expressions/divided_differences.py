@@ -44,8 +44,9 @@ class Expansion:
     def near(self, u: Array, at: float, k: int, n: int) -> Interval:
         """Derivative n of what is left when k terms are divided out, at points within the radius.
 
-        Term j is a_j (j - k)! / (j - k - n)! (u - c)^(j - k - n), and the rest is one more of them. Horner's rule errs
-        by less than 4 EPS for every term, relative to the sum of their sizes.
+        Term j is a_j (j - k)! / (j - k - n)! (u - c)^i with i = j - k - n, and the rest is one more of them. In
+        Horner's rule, it is rounded twice i times and once more, and so is u - c in it i times, and its number three
+        times: by (3 i + 4) EPS / 2 in all, of its size.
         """
         d, value = u - at, np.zeros_like(u)
         doubt, size = np.zeros_like(u), np.abs(d)
@@ -57,7 +58,7 @@ class Expansion:
             low, high = factor * terms[j].lo.item(), factor * terms[j].hi.item()
             middle = 0.5 * low + 0.5 * high
             value = value * d + middle
-            doubt = doubt * size + ((high - low) + 8 * len(terms) * EPS * max(abs(low), abs(high)))
+            doubt = doubt * size + ((high - low) + 4 * (j - k - n + 2) * EPS * max(abs(low), abs(high)))
         doubt = doubt * (1 + 16 * len(terms) * EPS) + NORMAL
         return Interval(value - doubt, value + doubt)
 

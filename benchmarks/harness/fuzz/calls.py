@@ -106,6 +106,7 @@ def made() -> Iterator[tuple[str, Callable[[], Call]]]:
         lambda: call(rl.Specification, r=own.mdp().r, constraint=own.mdp().specification.constraint),
     )
     yield "rl.WorstCost", lambda: call(rl.WorstCost, gym.make("lsip/ShipRoute-v0"), constraint=ship.constraint())
+    yield "rl.RunningTotal", lambda: call(rl.RunningTotal, gym.make("lsip/ShipRoute-v0"), lambda o, a: o[:, 0])
     yield "rl.WorstPoint", lambda: call(rl.WorstPoint, constraint=ship.constraint())
     yield "rl.InfeasibleError", lambda: call(rl.InfeasibleError, message="none")
     yield "rl.baselines.CRPO", lambda: call(baselines.CRPO, problem=own.mdp(), points=9, **own.quick())
@@ -147,6 +148,7 @@ def functions() -> Iterator[tuple[str, Callable[[], Call]]]:
     yield "lsip.norm1", lambda: call(lsip.norm1, u=own.variable())
     yield "lsip.norm_inf", lambda: call(lsip.norm_inf, u=own.variable())
     yield "lsip.psd", lambda: call(lsip.psd, matrix=own.matrix())
+    yield "lsip.sum_squares", lambda: call(lsip.sum_squares, r=own.variable())
     yield "lsip.scenario_count", lambda: call(lsip.scenario_count, variables=3, risk=0.1, confidence=0.9)
     yield "lsip.spline", lambda: call(lsip.spline, own.curve(), own.index())
     yield "lsip.derivative", lambda: call(lsip.derivative, *own.formula(), order=1)
@@ -166,6 +168,11 @@ def functions() -> Iterator[tuple[str, Callable[[], Call]]]:
         yield f"lsip.oracles.{kind.__name__}", lambda f=kind: call(f, violation=own.violation())
     yield "lsip.ambiguity.hoeffding", lambda: call(ambiguity.hoeffding, m=3, risk=0.1)
     yield "rl.certify", lambda: call(rl.certify, problem=own.mdp(), evidence=own.plan())
+    unit = lsip.Index("y", lsip.Interval(0, 1))
+    for kind in (rl.dominance, rl.chance):
+        yield f"rl.{kind.__name__}", lambda kind=kind: call(kind, [0.0, 1.0], 1 - unit / 2, unit)
+    yield "rl.cvar", lambda: call(rl.cvar, [0.0, 1.0], (1 + unit) / 2, unit)
+    yield "rl.statewise", lambda: call(rl.statewise, np.ones((2, 2)), 1.0, unit)
     yield "rl.plan", lambda: call(rl.plan, mdp=own.mdp(), time_limit=1.0)
     yield "rl.plan_optimistically", lambda: call(rl.plan_optimistically, own.mdp().specification, own.models())
     yield "rl.policy_of", lambda: call(rl.policy_of, occupancy=own.plan().occupancy)
@@ -301,7 +308,8 @@ def methods() -> Iterator[tuple[str, Callable[[], Call]]]:
     yield "SICPPO.episodes", lambda: call(own.deep().episodes, count=4, seed=0)
     yield "SICPPO.load", lambda: call(rl.SICPPO.load, own.saved_deep(), own.ships(), ship.constraint(), device="cpu")
     yield "WorstPoint.add", lambda: call(rl.WorstPoint(ship.constraint()).add, np.zeros((5, 2)), np.zeros((5, 1)))
-    for name, make, shape in own.VECTORS:
+    total = partial(rl.RunningTotal, gym.make("lsip/ShipRoute-v0"), lambda o, a: o[:, 0])
+    for name, make, shape in (*own.VECTORS, ("RunningTotal", total, (1, 1))):
         yield f"{name}.step", lambda make=make, s=shape: call(own.begun(make()).step, actions=np.zeros(s))
         yield f"{name}.reset", lambda make=make: call(make().reset, seed=0)
 
