@@ -62,7 +62,11 @@ class Judge:
         )
 
     def _worst(
-        self, violation: lsip.oracles.Violation, evaluation: Evaluation, place: int, oracles: tuple[lsip.oracles.Oracle, ...]
+        self,
+        violation: lsip.oracles.Violation,
+        evaluation: Evaluation,
+        place: int,
+        oracles: tuple[lsip.oracles.Oracle, ...],
     ) -> RankedPoints:
         """The best answer of several oracles."""
         options: dict[str, Any] = {"fallback": self.fallback, "candidates": evaluation.candidates}

@@ -7,7 +7,7 @@ fractions where values are known exactly, and nan where nothing is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache
 from math import factorial, isqrt
