@@ -49,6 +49,7 @@ def finite_horizon(mdp: SICMDP, steps: int) -> SICMDP:
     Ten steps between two states, of which the second pays 1 and costs 1: by the end, a total above y may be as likely
     as (10 - y) / 10.
 
+    >>> import lsip, rl
     >>> y = lsip.Index("y", lsip.Interval(0, 10))
     >>> P = np.array([[[1, 0], [0, 1]], [[1, 0], [0, 1]]])  # action a leads to state a
     >>> limit = rl.chance([0, 1], 1 - y / 10, y, of="episode")

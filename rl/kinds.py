@@ -243,6 +243,7 @@ def dominance(
     --------
     Two states, of which the second pays 1, but costs 2:
 
+    >>> import lsip, rl
     >>> y = lsip.Index("y", lsip.Interval(0, 2))
     >>> limit = rl.dominance([0, 2], 0.5 - 0.25 * y, y)
     >>> P = np.array([[[1, 0], [0, 1]], [[1, 0], [0, 1]]])  # action a leads to state a
@@ -267,6 +268,7 @@ def chance(
 
     Examples
     --------
+    >>> import lsip, rl
     >>> y = lsip.Index("y", lsip.Interval(0, 2))
     >>> limit = rl.chance([0, 1, 2], 0.5 - 0.2 * y, y)
     >>> limit.at([[0.5], [1.5]], 3, 1)[0].tolist()
@@ -306,6 +308,7 @@ def cvar(
     --------
     The CVaR of a uniform variable on [0, 1] is (1 + a) / 2, and its quantile a:
 
+    >>> import lsip, rl
     >>> a = lsip.Index("a", lsip.Interval(0, 1))
     >>> rl.cvar([0.0, 1.0], (1 + a) / 2, a).at([[0.2]], 2, 1)
     (array([[0. , 0.8]]), array([0.32]))
@@ -342,6 +345,7 @@ def statewise(cost: Formula | ArrayLike, bound: Formula | ArrayLike, Y: lsip.Dom
 
     Examples
     --------
+    >>> import lsip, rl
     >>> y = lsip.Index("y", lsip.Interval(0, 1))
     >>> limit = rl.statewise(np.array([[0, 1], [0, 1]]) + 0 * y, 0.5 + y / 2, y)
     >>> print(limit.at([[1, 0.2]], 2, 2)[0][:, 2:])  # of the second state

@@ -43,7 +43,7 @@ class RunningTotal(VectorWrapper[Any, Any, Any]):
 
     Examples
     --------
-    >>> import gymnasium
+    >>> import gymnasium, lsip, rl
     >>> y = lsip.Index("y", lsip.Interval(0, 10))
     >>> limit = rl.dominance(lambda o, a: np.abs(o[:, 0]), 10 - y, y, of="episode", range=(0, 2.5))
     >>> env = rl.RunningTotal(gymnasium.make_vec("CartPole-v1", num_envs=2), limit, scale=10)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lsip import Box, Index, Problem, Rule, Variable, forall, minimize
-from lsip.model import parts
+from lsip.model import compilation
 
 Y = Index("y", Box([-1, 0, 2], [1, 2, 3]))
 X = Variable((2, 3), name="x")
@@ -57,7 +57,7 @@ def test_constraints_of_different_widths_stand_apart(monkeypatch: pytest.MonkeyP
     whole = Problem(minimize(x.sum()), rows)
     assert len(whole.compile().families) == 1
     one = whole.solve(tol=1e-8, verbose=False)
-    monkeypatch.setattr(parts, "TUNING", replace(parts.TUNING, most_padded=100))
+    monkeypatch.setattr(compilation, "TUNING", replace(compilation.TUNING, most_padded=100))
     apart = Problem(minimize(x.sum()), rows)
     assert [f.columns.shape for f in apart.compile().families] == [(1, 40), (40, 1)]
     two = apart.solve(tol=1e-8, verbose=False)

@@ -27,7 +27,7 @@ LANGUAGE: dict[str, tuple[Any, str]] = {
     "in the objective": (lambda: Problem(lsip.minimize(R)), "objective depends on the index z; say `over=z`"),
     "the future": (lambda: lsip.forall(U, R <= X), "depends on z too; list every index"),
     "an index of the same name": (lambda: lsip.forall(Index("z", SQUARE), R <= X), "another index that is called z"),
-    "a product of rules": (lambda: lsip.forall(Z, R * R <= X), "product of decision variables"),
+    "a product of rules": (lambda: lsip.forall(Z, R * (R + X) <= X), "product of decision variables"),
     "empty polytope": (lambda: Polytope([[1.0], [-1.0]], [0, -1]), "is empty: .* says 0 <= -1"),
     "unbounded polytope": (lambda: Polytope([[1.0]], [0]), "is unbounded: .* Add inequalities"),
     "empty intersection": (lambda: Ball([0, 0], 1) & Box([2, 2], [3, 3]), "is empty"),

@@ -236,12 +236,21 @@ def test_the_side_of_a_condition_that_is_undefined(domain, make, optimum):
         lambda s: np.where(np.sin(1 / s) <= 2, 0.0, 5.0),
         lambda s: np.where(np.sin(s**-3) <= 2, 0.0, 5.0),
         lambda s: np.where(np.sinc(1 / s) <= 2, 0.0, 5.0),
-        lambda s: np.where(s * np.log(s) <= 1, 0.0, 5.0),
+        lambda s: np.where(s * np.sin(1 / s) <= 2, 0.0, 5.0),
     ],
 )
 def test_a_condition_at_a_pole(make):
     s, x = lsip.Index("s", UNIT), lsip.Variable(name="x")  # at 0, NumPy has nan, which is not below anything
     problem = lsip.Problem(lsip.minimize(x), [lsip.forall(s, x >= make(s))])
+    assert problem.worst_violation([1.0]).bound >= 4
+
+
+def test_a_condition_at_a_removable_end():
+    """There, s log(s) is its limit 0 and not nan, as on both sides of every comparison."""
+    s, x = lsip.Index("s", UNIT), lsip.Variable(name="x")
+    problem = lsip.Problem(lsip.minimize(x), [lsip.forall(s, x >= np.where(s * np.log(s) <= 1, 0.0, 5.0))])
+    assert problem.worst_violation([1.0]).value == -1.0
+    problem = lsip.Problem(lsip.minimize(x), [lsip.forall(s, x >= np.where(s * np.log(s) < 0, 0.0, 5.0))])
     assert problem.worst_violation([1.0]).bound >= 4
 
 

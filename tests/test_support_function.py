@@ -194,7 +194,8 @@ def test_which_oracle_is_chosen() -> None:
         return [type(pick_oracle(f)) for f in families]
 
     assert chosen(lsip.forall(y, x[0] >= y.sum())) == [SupportFunction]
-    assert chosen(lsip.forall(y, x[0] >= y @ y)) == [Multistart]
+    assert chosen(lsip.forall(y, x[0] >= y @ y)) == [BranchAndBound]  # quadratic over a ball
+    assert chosen(lsip.forall(y, x[0] >= np.exp(y @ y))) == [Multistart]
     assert chosen(lsip.forall(y, x[0] >= np.abs(y[0]))) == [Multistart]
     assert chosen(lsip.forall(t, x[0] >= np.sin(t)), lsip.forall(y, x[1] >= 2 * y[0] + 1)) == [
         BranchAndBound,

@@ -91,8 +91,8 @@ def test_a_place_that_floats_cannot_divide_further_is_named() -> None:
 
 def test_an_undefined_branch_is_named_with_its_place() -> None:
     for formula, written in (
-        (np.where(T > 0, np.tan(T) / T, 1.0), "tan(t) / t"),
-        (np.where(T > 0, T * np.log(T), 0), "log(t)"),
+        (np.where(T > 0, 1 / T - 1 / np.tan(T), 0.0), "1 / t"),
+        (np.where(T > 0, T * np.log(T) ** 2, 0), "log(t)"),
     ):
         solution = lsip.Problem(lsip.minimize(H), [lsip.forall(T, formula <= H)]).solve(verbose=False)
         assert solution.status is lsip.Status.UNCERTIFIED

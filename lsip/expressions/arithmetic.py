@@ -536,8 +536,7 @@ def sum_squares(r: Given, axis: Axis = None) -> Symbol:
     >>> problem = lsip.Problem(lsip.minimize(lsip.sum_squares(x - [1, 2])), [x[0] + x[1] <= 1])
     >>> print(problem)
     minimize ‖x - [1 2]‖²
-    subject to
-        x[0] + x[1] ≤ 1
+    subject to x[0] + x[1] ≤ 1
     >>> solution = problem.solve(verbose=False)
     >>> round(solution.value, 6), solution.certified
     (2.0, True)

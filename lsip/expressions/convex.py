@@ -264,8 +264,10 @@ def _squared(u: Convex) -> Convex:
 
 def product(op: str, operands: tuple[object, ...]) -> Convex | None:
     """A product of two that have variables, where it is known to be a sum of squares; None elsewhere."""
-    a, b = (u if isinstance(u, Affine) and u.terms else None for u in (operands * 2)[:2])
-    if op not in ("multiply", "matmul") or a is None or b is None:
+    if op not in ("multiply", "matmul"):  # so that sums are not asked for their terms while they grow
+        return None
+    a, b = (u if isinstance(u, Affine) and u.terms else None for u in operands)
+    if a is None or b is None:
         return None
     if alike(a, b):
         return square(a) if op == "multiply" else square(a).sum_last() if a.ndim == 1 else None
