@@ -113,6 +113,8 @@ class Distribution:
             validation.unused("a table of costs, whose model knows them", gamma=gamma, steps=steps, range=ends)
             table: Any = cost
             values: Any = validation.array("cost", table)
+            if not values.size:
+                raise lsip.ModelError(f"`cost` must have a cost of each state, or of each action there; got {table!r}.")
             made = self.of_values(values, mean=of == "step")
         else:
             validation.function("cost", cost, "observations", "actions")
