@@ -384,8 +384,12 @@ def _read(bound: Any, Y: lsip.Domain | lsip.Index, most: int = 1) -> tuple[lsip.
             f"{validation.shown(Y)}."
         )
     if callable(bound) and not isinstance(bound, lsip.Expression):
-        bound = called("bound(y)", bound, index.reshape(1, 1)).reshape(())
-    elif not isinstance(bound, lsip.Expression):
+        found = called("bound(y)", bound, index.reshape(1, 1))
+        found = found if isinstance(found, lsip.Expression) else validation.array("bound(y)", found)
+        if found.size != 1:
+            raise lsip.ModelError(f"`bound(y)` must give one number for one y, in shape (1,); got {found.shape}.")
+        bound = found.reshape(()) if isinstance(found, lsip.Expression) else float(found.item())
+    if not isinstance(bound, lsip.Expression):
         return index, validation.number("bound", bound)
     if bound.ndim or set(bound.indices()) - {index}:
         raise lsip.ModelError(f"`bound` must be one number for every {index.name}, in this index and no other.")
