@@ -216,7 +216,8 @@ def _modulus(u: ComplexArray) -> Part:
 
 def _power(u: ComplexArray, k: object) -> ComplexArray:
     exponent = np.asarray(k) if not isinstance(k, Operators) else np.zeros(0)
-    if exponent.shape != () or exponent != np.round(np.abs(exponent)) or not 1 <= exponent <= 64:
+    whole = exponent.shape == () and exponent.dtype.kind in "iuf" and exponent == np.round(exponent)
+    if not whole or not 1 <= exponent <= 64:
         raise ModelError(f"({u}) ** {k}: a complex expression has a real exponent, a whole number from 1 to 64.")
     result = u
     for _ in range(int(exponent) - 1):
