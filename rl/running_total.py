@@ -95,7 +95,7 @@ class RunningTotal(VectorWrapper[Any, Any, Any]):
         return self._shown(), info
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        if np.ndim(actions) == 0 or len(actions) != self.num_envs:
+        if validation.array("actions", actions).shape[:1] != (self.num_envs,):
             shown = validation.shown(actions)
             raise lsip.ModelError(f"`actions` has one action for each of the {self.num_envs} copies; got {shown}.")
         observations, rewards, ended, cut, info = self.env.step(actions)

@@ -376,7 +376,8 @@ def _last(u: Symbol, axis: Axis) -> tuple[Symbol, Shape]:
         raise ModelError(f"`axis` is a whole number, or several; {u} has shape {u.shape}: {error}.") from None
     rest = tuple(a for a in range(u.ndim) if a not in axes)
     shape = tuple(u.shape[a] for a in rest)
-    index = np.transpose(np.arange(u.size).reshape(u.shape), rest + axes).reshape(*shape, -1)
+    index = np.transpose(np.arange(u.size).reshape(u.shape), rest + axes)
+    index = index.reshape(*shape, prod(u.shape[a] for a in axes))
     if index.shape == u.shape and (index.ravel() == np.arange(u.size)).all():
         return u, shape
     return gathered(u, index), shape
