@@ -217,7 +217,7 @@ def colour_bar(drawn: Figure, image: ScalarMappable, panels: Sequence[Axes], col
         "positive": r"$(V_{c_y}-u_y)_+$",
         "signed": r"$V_{c_y}-u_y$",
     }
-    if not isinstance(panels, list | tuple | np.ndarray) or not len(panels):
+    if not isinstance(panels, list | tuple | np.ndarray) or not np.size(panels) or not np.ndim(panels):
         raise lsip.ModelError(f"`panels` are a list of axes; got {shown(panels)}.")
     for panel in panels:
         having("panels", panel, "get_figure", "figure.gca()")
